@@ -1,0 +1,31 @@
+"""Classifiers for labels that arrive late."""
+
+from belated.classifier import DelayedFeedbackClassifier
+from belated.events import EventLog, OutcomeWarning
+from belated.features import TableEncoder
+from belated.methods import BL, DFM, FSIW, PNUTW, PU, PUTW, STC, TW, ConvDF, Hazard, NnDF, Rescale
+from belated.models import LinearModel
+from belated.snapshot import Snapshot
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BL",
+    "DFM",
+    "FSIW",
+    "PNUTW",
+    "PU",
+    "PUTW",
+    "STC",
+    "TW",
+    "ConvDF",
+    "DelayedFeedbackClassifier",
+    "EventLog",
+    "Hazard",
+    "LinearModel",
+    "NnDF",
+    "OutcomeWarning",
+    "Rescale",
+    "Snapshot",
+    "TableEncoder",
+]

@@ -1,0 +1,201 @@
+"""DelayedFeedbackClassifier: a method and a model as one scikit-learn estimator."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    assert_all_finite,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from belated.methods import Method, resolve_method
+from belated.models import LinearModel, Model
+from belated.observed import Observed, observe
+
+logger = logging.getLogger("belated")
+
+Floats = NDArray[np.float64]
+
+
+def _gives_probabilities(classifier: DelayedFeedbackClassifier) -> bool:
+    if hasattr(classifier, "link_") and not classifier.link_.has_probability:
+        raise AttributeError(
+            "the double hinge loss gives no probabilities; use decision_function, or the logistic loss."
+        )
+    return True
+
+
+class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier for labels that arrive late.
+
+    Parameters
+    ----------
+    method : str or Method
+        The correction: ``"bl"``, ``"tw"``, ``"putw"``, ``"pnutw"``, ``"convdf"``, ``"nndf"``, ``"fsiw"``, ``"dfm"``,
+        ``"dfm-weibull"``, ``"dfm-piecewise"``, ``"hazard"``, ``"pu"``, ``"rescale"``, ``"stc"``, or an object such as
+        ``ConvDF(normalizer="paper")``.
+    window : float, optional
+        The age from which a label counts as final, in the unit of ``elapsed``. By default the horizon.
+    horizon : float, optional
+        The age after which nothing turns positive any more. By default there is none.
+    model : Model, optional
+        The engine; by default ``LinearModel()``.
+
+    Attributes
+    ----------
+    classes_ : array of the two classes, the positive one second
+    method_ : Method
+    model_ : Model
+        The fitted engine.
+    n_features_in_ : int
+    feature_names_in_ : array of str, where X was a table
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X, elapsed, wait = rng.normal(size=(4000, 2)), rng.uniform(0, 21, 4000), rng.exponential(3.0, 4000)
+    >>> converts = rng.uniform(size=4000) < 0.3
+    >>> y = (converts & (wait <= elapsed)).astype(int)
+    >>> clf = DelayedFeedbackClassifier(method="convdf", window=7.0)
+    >>> clf.fit(X, y, elapsed=elapsed, delay=np.where(y == 1, wait, np.nan))
+    DelayedFeedbackClassifier(method='convdf', window=7.0)
+    >>> float(y.mean().round(2)), float(clf.predict_proba(X)[:, 1].mean().round(2))
+    (0.26, 0.29)
+    """
+
+    _fitted_on_table: bool
+
+    def __init__(
+        self,
+        method: str | Method = "nndf",
+        window: float | None = None,
+        horizon: float | None = None,
+        model: Model | None = None,
+    ) -> None:
+        self.method = method
+        self.window = window
+        self.horizon = horizon
+        self.model = model
+
+    def fit(
+        self, X: Any, y: Any, *, elapsed: Any = None, delay: Any = None, sample_weight: Any = None
+    ) -> DelayedFeedbackClassifier:
+        """Fit on labels as they stand.
+
+        Parameters
+        ----------
+        X : array, CSR matrix, or pandas, polars or pyarrow table of shape (n, n_features)
+        y : array of shape (n,)
+            The labels now: positive where the outcome has been seen.
+        elapsed : array of shape (n,), optional
+            Time from arrival to now.
+        delay : array of shape (n,), optional
+            Time from arrival to the outcome where it has been seen, else NaN.
+        sample_weight : array of shape (n,), optional
+
+        Without ``elapsed`` and ``delay`` every label counts as final, and this is regularised logistic regression.
+        """
+        X = self._features(X, reset=True)
+        positive = self._labels(y)
+        check_consistent_length(X, positive)
+        weight = _check_sample_weight(sample_weight, positive, dtype=np.float64, ensure_non_negative=True)
+        _check_classes(positive, weight, self.classes_)
+        self.method_ = clone(resolve_method(self.method))
+        observed = observe(positive, elapsed, delay, weight, self.window, self.horizon)
+        if elapsed is None and self.method_.needs_window and (self.window is not None or self.horizon is not None):
+            raise ValueError(
+                f"{type(self.method_).__name__} with a window needs elapsed and delay: pass them to fit, and request them "
+                f"(set_fit_request(elapsed=True, delay=True)) where a scikit-learn meta-estimator does the fitting."
+            )
+        self.method_.check(observed)
+        _log(self.method_, observed)
+        self.model_ = LinearModel() if self.model is None else clone(self.model)
+        encoded = self.model_.encode(X, weight)
+        risk = self.method_.risk(observed, partial(self.model_.side_margin, encoded))
+        self.model_.fit(encoded, risk)
+        self.link_ = risk.link
+        return self
+
+    def decision_function(self, X: Any) -> Floats:
+        """A score of shape (n,), positive where the positive class is likelier; log odds where there are probabilities."""
+        return self.link_.decision(*self._margins(X))
+
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Floats:
+        """Probabilities of shape (n, 2): p(in the end negative), p(in the end positive)."""
+        p = self.link_.probability(*self._margins(X))
+        return np.column_stack([1.0 - p, p])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The likelier class."""
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+    def _margins(self, X: Any) -> tuple[Floats, Floats]:
+        check_is_fitted(self, "model_")
+        return self.model_.margins(self._features(X, reset=False)), self.model_.shared_
+
+    def _features(self, X: Any, reset: bool) -> Any:
+        is_table = nw.dependencies.is_into_dataframe(X)
+        if not reset and is_table != self._fitted_on_table:
+            kinds = ("an array", "a table")
+            raise ValueError(
+                f"X is {kinds[is_table]} now but was {kinds[self._fitted_on_table]} in fit. Pass the same kind."
+            )
+        if reset:
+            self._fitted_on_table = is_table
+        if is_table:
+            if len(X) == 0:
+                raise ValueError("X is empty: found array with 0 sample(s), while a minimum of 1 is required.")
+            return validate_data(self, X, reset=reset, skip_check_array=True)
+        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float64)
+
+    def _labels(self, y: Any) -> NDArray[np.bool_]:
+        y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        if len(self.classes_) > 2:
+            raise ValueError(f"Only binary classification is supported. The type of the target is {type_of_target(y)}.")
+        return y == self.classes_[-1]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _check_classes(positive: NDArray[np.bool_], weight: Floats, classes: NDArray[Any]) -> None:
+    if len(classes) < 2:
+        raise ValueError(
+            f"y holds one class only, {classes[0]!r}, in all {len(positive)} rows. A classifier needs both."
+        )
+    for side, label in ((~positive, classes[0]), (positive, classes[1])):
+        if not weight[side].sum() > 0:
+            raise ValueError(f"every row of class {label!r} has sample_weight 0. A classifier needs both classes.")
+
+
+def _log(method: Method, observed: Observed) -> None:
+    n = len(observed.y)
+    if method.needs_window and observed.window is not None:
+        young, late = n - int(observed.mature.sum()), int(observed.late.sum())
+        logger.info(
+            "%r: window %g, %d rows, %d of them younger, %d positives late", method, observed.window, n, young, late
+        )
+    else:
+        logger.info("%r: %d rows", method, n)

@@ -1,0 +1,6 @@
+"""Logs to try things on: simulated ones, and readers of public data that the user has."""
+
+from belated.datasets.clicks import simulate_clicks
+from belated.datasets.hotel import load_hotel_bookings
+
+__all__ = ["load_hotel_bookings", "simulate_clicks"]

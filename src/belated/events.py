@@ -1,0 +1,320 @@
+"""EventLog: who arrived when, and who turned positive when."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from belated.checks import refuse
+from belated.frames import is_text, open_table, require, take_rows, to_arrow
+from belated.snapshot import Snapshot
+from belated.times import DAY, NEVER, TimeColumn, parse_duration, parse_instant, read_times, show_instant
+
+logger = logging.getLogger("belated")
+
+
+class OutcomeWarning(UserWarning):
+    """Some outcomes in the log could not be used; the message says how many and why."""
+
+
+class EventLog:
+    """Facts about samples: features, the instant of arrival, and the instant of the outcome if there was one.
+
+    Make one with :meth:`from_frame` or :meth:`from_frames`; then :meth:`snapshot` gives what was known at an instant
+    and :meth:`matured` the final labels. Times are datetimes (with a zone, or without one and then read as UTC), ISO
+    8601 strings, or seconds as numbers. The rows need not be sorted.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> df = pd.DataFrame({
+    ...     "campaign": ["a", "a", "b"],
+    ...     "click_time": ["2024-03-01", "2024-03-02", "2024-03-04"],
+    ...     "conversion_time": ["2024-03-03", None, "2024-03-09"],
+    ... })
+    >>> log = EventLog.from_frame(df, arrival="click_time", outcome="conversion_time")
+    >>> log
+    EventLog(rows=3, positive=2, features=['campaign'], from 2024-03-01 00:00:00+00:00 to 2024-03-09 00:00:00+00:00, times without a zone read as UTC)
+    >>> snap = log.snapshot(as_of="2024-03-05", lookback="21d", horizon="30d")
+    >>> snap.y.tolist(), snap.elapsed.tolist(), snap.delay.tolist()
+    ([1, 0, 0], [4.0, 3.0, 1.0], [2.0, nan, nan])
+    """
+
+    def __init__(
+        self, frame: Any, arrival: NDArray[np.int64], outcome: NDArray[np.int64], clock: str, zoned: bool, until: int
+    ) -> None:
+        self._frame = frame
+        self._arrival = arrival
+        self._outcome = outcome
+        self._clock = clock
+        self._zoned = zoned
+        self._until = until
+
+    @classmethod
+    def from_frame(
+        cls, frame: Any, *, arrival: str, outcome: str, features: Sequence[str] | None = None, until: Any = None
+    ) -> EventLog:
+        """Read a log from one table.
+
+        Parameters
+        ----------
+        frame : pandas, polars or pyarrow table
+        arrival, outcome : str
+            Columns of times. A missing outcome means none has been seen.
+        features : sequence of str, optional
+            Feature columns; by default all the others.
+        until : instant, optional
+            How far the log reaches. By default the latest time in it.
+        """
+        table = open_table(frame, "the log")
+        require(table, [arrival, outcome, *(features or [])], "the log")
+        if arrival == outcome:
+            raise ValueError(f"arrival and outcome name the same column, {arrival!r}.")
+        arrivals, outcomes = _times(table, arrival), _times(table, outcome)
+        _check_arrivals(arrivals, arrival)
+        _check_clocks(arrivals, arrival, outcomes, outcome)
+        early = ~outcomes.missing & (outcomes.micros < arrivals.micros)
+        refuse(
+            early,
+            outcome,
+            "{count} before the arrival",
+            [show_instant(int(t), arrivals.clock) for t in outcomes.micros[: np.argmax(early) + 1]],
+            "Correct these times, drop the rows, or empty the outcome if it belongs to something else.",
+        )
+        return cls._build(
+            table,
+            features if features is not None else [c for c in table.columns if c not in (arrival, outcome)],
+            arrivals,
+            np.where(outcomes.missing, NEVER, outcomes.micros),
+            _latest(outcomes),
+            until,
+        )
+
+    @classmethod
+    def from_frames(
+        cls,
+        arrivals: Any,
+        outcomes: Any,
+        *,
+        key: str,
+        arrival: str,
+        outcome: str,
+        features: Sequence[str] | None = None,
+        until: Any = None,
+    ) -> EventLog:
+        """Read a log from a table of arrivals and a table of outcomes that share the column ``key``.
+
+        The first outcome at or after an arrival counts. Outcomes that match no arrival, or that come before theirs, are
+        left out with an :class:`OutcomeWarning` that counts them.
+        """
+        table, events = (
+            open_table(arrivals, "the table of arrivals"),
+            open_table(outcomes, "the table of outcomes", may_be_empty=True),
+        )
+        require(table, [key, arrival, *(features or [])], "the table of arrivals")
+        require(events, [key, outcome], "the table of outcomes")
+        start, end = _times(table, arrival), _times(events, outcome)
+        _check_arrivals(start, arrival)
+        _check_clocks(start, arrival, end, outcome)
+        row_of, keys = _match(table, events, key)
+        refuse(
+            end.missing,
+            outcome,
+            "{count} missing in the table of outcomes",
+            ["missing"] * len(end.missing),
+            "Drop them.",
+        )
+        unmatched = row_of < 0
+        early = ~unmatched & (end.micros < start.micros[row_of])
+        _report(unmatched, keys, key, "match no arrival")
+        _report(early, keys, key, "come before their arrival")
+        usable = ~unmatched & ~early
+        first = np.full(len(table), NEVER)
+        np.minimum.at(first, row_of[usable], end.micros[usable])
+        chosen = features if features is not None else [c for c in table.columns if c not in (key, arrival)]
+        return cls._build(table, chosen, start, first, _latest(end), until)
+
+    @classmethod
+    def _build(
+        cls,
+        table: nw.DataFrame[Any],
+        features: Sequence[str],
+        arrivals: TimeColumn,
+        outcome: NDArray[np.int64],
+        latest_outcome: int,
+        until: Any,
+    ) -> EventLog:
+        latest = max(int(arrivals.micros.max()), latest_outcome)
+        reach = latest if until is None else parse_instant(until, "until", arrivals.clock)
+        if reach < latest:
+            raise ValueError(
+                f"until={until!r} is before the latest time in the log, {show_instant(latest, arrivals.clock)}."
+            )
+        frame = table.select(list(features)).to_native()
+        log = cls(frame, arrivals.micros, outcome, arrivals.clock, arrivals.zoned, reach)
+        logger.info("%r", log)
+        return log
+
+    @property
+    def features(self) -> list[str]:
+        """Names of the feature columns."""
+        return list(nw.from_native(self._frame, eager_only=True).columns)
+
+    def __len__(self) -> int:
+        return len(self._arrival)
+
+    def __repr__(self) -> str:
+        zone = ", times without a zone read as UTC" if self._clock == "datetime" and not self._zoned else ""
+        start, end = show_instant(int(self._arrival.min()), self._clock), show_instant(self._until, self._clock)
+        positive = int((self._outcome != NEVER).sum())
+        return f"EventLog(rows={len(self)}, positive={positive}, features={self.features}, from {start} to {end}{zone})"
+
+    def snapshot(self, as_of: Any, lookback: Any = None, horizon: Any = None) -> Snapshot:
+        """What was known at ``as_of``: rows that had arrived, outcomes that had happened.
+
+        Parameters
+        ----------
+        as_of : instant
+            Everything stamped at or before it is known; nothing later has any influence.
+        lookback : duration, optional
+            Only rows that arrived at most this long before ``as_of``. By default all.
+        horizon : duration, optional
+            Outcomes later than this after arrival count as negative. By default there is no limit.
+        """
+        now = parse_instant(as_of, "as_of", self._clock)
+        first = int(self._arrival.min())
+        if not first <= now <= self._until:
+            raise ValueError(
+                f"as_of={as_of!r} is outside the log, which runs from {show_instant(first, self._clock)} to "
+                f"{show_instant(self._until, self._clock)}. If the log is known to reach further, pass until= when making it."
+            )
+        reach = NEVER if lookback is None else parse_duration(lookback, "lookback", self._clock)
+        age = now - self._arrival
+        return self._view((age >= 0) & (age <= reach), now, horizon, f"as_of={as_of!r} with lookback={lookback!r}")
+
+    def matured(self, start: Any, end: Any, horizon: Any) -> Snapshot:
+        """Final labels of the rows with ``start <= arrival < end``, for evaluation.
+
+        Refuses when the log does not reach a whole ``horizon`` past each of these rows. On a log stamped by the day, a
+        row of day ``start`` is in: to test after a snapshot, start on the day that follows its ``as_of``.
+        """
+        begin, stop = parse_instant(start, "start", self._clock), parse_instant(end, "end", self._clock)
+        if begin >= stop:
+            raise ValueError(f"start={start!r} must be before end={end!r}.")
+        limit = parse_duration(horizon, "horizon", self._clock)
+        keep = (self._arrival >= begin) & (self._arrival < stop)
+        unripe = keep & (self._arrival + limit > self._until)
+        if unripe.any():
+            last = show_instant(self._until - limit, self._clock)
+            raise ValueError(
+                f"{int(unripe.sum())} of {int(keep.sum())} rows between start={start!r} and end={end!r} arrived less than "
+                f"horizon={horizon!r} before the log ends ({show_instant(self._until, self._clock)}), so their labels are "
+                f"not final. End at {last} or earlier, or shorten the horizon."
+            )
+        return self._view(keep, self._until, horizon, f"start={start!r}, end={end!r}")
+
+    def _view(self, keep: NDArray[np.bool_], now: int, horizon: Any, asked: str) -> Snapshot:
+        if not keep.any():
+            raise ValueError(f"no rows of the log arrived within {asked}.")
+        arrival, outcome = self._arrival[keep], self._outcome[keep]
+        limit = NEVER - 1 if horizon is None else parse_duration(horizon, "horizon", self._clock)
+        delay = np.where(outcome == NEVER, NEVER, outcome - arrival)
+        known = (outcome <= now) & (delay <= limit)
+        return Snapshot(
+            X=take_rows(self._frame, keep),
+            as_of_micros=now,
+            clock=self._clock,
+            elapsed_micros=now - arrival,
+            delay_micros=np.where(known, delay, NEVER),
+            horizon=None if horizon is None else limit / DAY,
+        )
+
+
+def _times(table: nw.DataFrame[Any], name: str) -> TimeColumn:
+    return read_times(to_arrow(table, name), name)
+
+
+def _check_arrivals(arrivals: TimeColumn, name: str) -> None:
+    refuse(
+        arrivals.missing,
+        name,
+        "{count} missing, and every row must have arrived",
+        ["missing"] * len(arrivals.missing),
+        "Drop these rows or fill them in.",
+    )
+
+
+def _check_clocks(arrivals: TimeColumn, arrival: str, outcomes: TimeColumn, outcome: str) -> None:
+    if outcomes.clock == "empty":
+        return
+    if arrivals.clock != outcomes.clock:
+        raise ValueError(
+            f"column {arrival!r} holds {arrivals.clock} but column {outcome!r} holds {outcomes.clock}: use one kind for both."
+        )
+    if arrivals.zoned != outcomes.zoned:
+        with_zone, without = (arrival, outcome) if arrivals.zoned else (outcome, arrival)
+        raise ValueError(
+            f"column {with_zone!r} has a time zone and column {without!r} has none, so their clocks may disagree by hours. "
+            f"Give {without!r} its zone (for example with dt.tz_localize or dt.replace_time_zone)."
+        )
+
+
+def _latest(times: TimeColumn) -> int:
+    known = times.micros[~times.missing]
+    return int(known.max()) if len(known) else -NEVER
+
+
+def _match(table: nw.DataFrame[Any], events: nw.DataFrame[Any], key: str) -> tuple[NDArray[np.int64], list[Any]]:
+    """For each outcome the row of its arrival, or -1; and the outcomes' keys."""
+    ours, theirs = (to_arrow(frame, key) for frame in (table, events))
+    nulls = np.asarray(ours.is_null())
+    refuse(
+        nulls,
+        key,
+        "{count} missing in the table of arrivals",
+        ["missing"] * len(nulls),
+        "Drop these rows or give them keys.",
+    )
+    if theirs.null_count == len(theirs):
+        theirs = theirs.cast(ours.type)
+    numeric = pa.types.is_integer(ours.type) and pa.types.is_integer(theirs.type)
+    if not numeric and not ours.type.equals(theirs.type):
+        if not (is_text(ours.type) and is_text(theirs.type)):
+            raise ValueError(
+                f"column {key!r} holds {ours.type} in the table of arrivals and {theirs.type} in the table of outcomes. Convert one of them."
+            )
+        ours, theirs = ours.cast(pa.large_string()), theirs.cast(pa.large_string())
+    elif numeric:
+        ours, theirs = ours.cast(pa.int64()), theirs.cast(pa.int64())
+    first_row = np.asarray(pc.index_in(ours, value_set=ours))
+    repeated = first_row != np.arange(len(first_row))
+    refuse(
+        repeated,
+        key,
+        "{count} a repeat of an earlier key",
+        ours.to_pylist() if repeated.any() else [],
+        "Keep one row for each key.",
+    )
+    found = pc.index_in(theirs, value_set=ours)
+    row_of = np.asarray(found.fill_null(-1)).astype(np.int64)
+    return row_of, theirs
+
+
+def _report(rows: NDArray[np.bool_], keys: Any, key: str, what: str) -> None:
+    count = int(rows.sum())
+    if count:
+        first = int(np.argmax(rows))
+        warnings.warn(
+            f"{count} of {len(rows)} outcomes {what} and were left out, the first at row {first} of the outcomes "
+            f"({key}={keys[first].as_py()!r}).",
+            OutcomeWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,22 @@
+"""BL: labels as they stand."""
+
+from __future__ import annotations
+
+from belated.losses import Loss, resolve_loss
+from belated.methods.base import Learner, Method
+from belated.observed import Observed
+from belated.risk import Risk, WeightedRisk
+
+
+class BL(Method):
+    """Biased learning: every label not yet positive counts as negative ("naive").
+
+    a = y/N, b = (1-y)/N.
+    """
+
+    def __init__(self, loss: str | Loss = "logistic") -> None:
+        self.loss = loss
+
+    def risk(self, observed: Observed, learner: Learner) -> Risk:
+        share = observed.weight / observed.total
+        return WeightedRisk(share * observed.y, share * ~observed.y, resolve_loss(self.loss, False, "BL"))

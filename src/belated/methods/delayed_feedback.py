@@ -1,0 +1,98 @@
+"""ConvDF and NnDF (Yasui and Kato, KDD 2022): what was late one window ago stands in for what is late now."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from belated.losses import Loss, resolve_loss
+from belated.methods.base import Learner, Method, warn_if_nothing_late
+from belated.observed import Observed, quantiles
+from belated.risk import NonNegativeRisk, Risk, WeightedRisk
+
+Floats = NDArray[np.float64]
+
+_BINS = 20
+
+
+def late_weights(observed: Observed, normalizer: str) -> Floats:
+    """The weight k of each late row (0 elsewhere), times its sample weight.
+
+    ``"paper"``: k = 1/M. Rows younger than the window are a share window/T of all rows but window/(T - window) of the
+    mature rows set back by one window, so this over-corrects by T/(T - window).
+
+    ``"matched"``: k = rho/N, with rho the number of all rows of about this age over the number of mature rows that had
+    this age one window ago. It is unbiased, and about 1/N where arrivals are steady.
+    """
+    if normalizer not in ("matched", "paper"):
+        raise ValueError(f"normalizer={normalizer!r} is not known; choose 'matched' or 'paper'.")
+    late = observed.late
+    if not late.any():
+        return np.zeros(len(late))
+    if normalizer == "paper":
+        return observed.weight * late / observed.mature_total
+    assert observed.elapsed is not None
+    then, mature_weight = observed.rewound[observed.mature], observed.weight[observed.mature]
+    # Each bin reaches up to and including its edge; a tick of slack keeps ties together after a change of unit.
+    edges = quantiles(then, mature_weight, _BINS) + observed.tick
+    reached = observed.elapsed <= then.max() + observed.tick
+    size = len(edges) + 1
+    now_count = np.bincount(np.searchsorted(edges, observed.elapsed[reached]), observed.weight[reached], size)
+    bin_then = np.searchsorted(edges, observed.rewound)
+    then_count = np.bincount(bin_then[observed.mature], mature_weight, size)
+    ratio = now_count / np.where(then_count > 0, then_count, 1.0)
+    return observed.weight * late * ratio[bin_then] / observed.total
+
+
+class ConvDF(Method):
+    """Convex delayed feedback: BL, plus each late row moved from the negative to the positive side once more.
+
+    a = y/N + late k, b = (1-y)/N - late k. With a linear model the risk is convex although b may be negative.
+
+    Parameters
+    ----------
+    normalizer : {"matched", "paper"}
+        The factor k, see :func:`late_weights`.
+    loss : str or Loss
+        Must satisfy l(z) - l(-z) = -z.
+    """
+
+    needs_window = True
+    needs_delay = True
+    rewinds = True
+
+    def __init__(self, normalizer: str = "matched", loss: str | Loss = "logistic") -> None:
+        self.normalizer = normalizer
+        self.loss = loss
+
+    def risk(self, observed: Observed, learner: Learner) -> Risk:
+        return WeightedRisk(*self._weights(observed), resolve_loss(self.loss, True, type(self).__name__))
+
+    def _weights(self, observed: Observed) -> tuple[Floats, Floats]:
+        warn_if_nothing_late(observed, type(self).__name__)
+        share = observed.weight / observed.total
+        late = late_weights(observed, self.normalizer)
+        a, b = share * observed.y + late, share * ~observed.y - late
+        if not b.sum() > 0:
+            raise ValueError(
+                f"{type(self).__name__} with normalizer={self.normalizer!r} and window={observed.window:g} estimates a positive rate of "
+                f"{a.sum():.3g}, which is not below 1: late positives of the last window outweigh the rows that are still negative. "
+                f"Use another window, or a method that needs none (DFM, Hazard)."
+            )
+        return a, b
+
+
+class NnDF(ConvDF):
+    """ConvDF with its negative part kept from going below 0: sum a l(g) + max(sum b l(-g), 0).
+
+    ``ascent`` (for mini-batch training only) climbs out of negative batches instead of ignoring them.
+    """
+
+    def __init__(self, normalizer: str = "matched", ascent: bool = False, loss: str | Loss = "logistic") -> None:
+        self.normalizer = normalizer
+        self.ascent = ascent
+        self.loss = loss
+
+    def risk(self, observed: Observed, learner: Learner) -> Risk:
+        a, b = self._weights(observed)
+        return NonNegativeRisk(a, b, resolve_loss(self.loss, True, "NnDF"), ascent=self.ascent)

@@ -1,0 +1,71 @@
+"""FSIW (Yasui et al., WWW 2020): importance weights for the shift between labels now and labels in the end."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from belated.losses import Loss, resolve_loss
+from belated.methods.base import Learner, Method, warn_if_nothing_late
+from belated.observed import Bools, Observed, quantiles
+from belated.risk import Risk, WeightedRisk
+
+Floats = NDArray[np.float64]
+
+
+class FSIW(Method):
+    """Feedback shift importance weighting.
+
+    a = y r1/N, b = (1-y) r0/N with
+        r1 = 1 / p(positive already | positive in the end, x, e), learned on mature positives,
+        r0 = p(negative in the end | not positive yet, x, e), learned on mature rows that were negative a window ago.
+    Both auxiliary models see the features and the age one window ago, and are applied to the age now. Age enters as
+    ``2 * bins`` groups at quantiles of age and of delay.
+
+    Parameters
+    ----------
+    bins : int
+    max_weight : float
+        Where r1 is cut.
+    """
+
+    needs_window = True
+    needs_delay = True
+    rewinds = True
+
+    def __init__(self, bins: int = 10, max_weight: float = 100.0, loss: str | Loss = "logistic") -> None:
+        self.bins = bins
+        self.max_weight = max_weight
+        self.loss = loss
+
+    def risk(self, observed: Observed, learner: Learner) -> Risk:
+        loss = resolve_loss(self.loss, False, "FSIW")
+        warn_if_nothing_late(observed, "FSIW")
+        r1, r0 = self._ratios(observed, learner)
+        share = observed.weight / observed.total
+        return WeightedRisk(share * observed.y * r1, share * ~observed.y * r0, loss)
+
+    def _ratios(self, observed: Observed, learner: Learner) -> tuple[Floats, Floats]:
+        if not observed.late.any():
+            ones = np.ones(len(observed.y))
+            return ones, ones
+        assert observed.elapsed is not None and observed.delay is not None
+        converted = observed.mature & observed.y
+        waiting = observed.mature & ~observed.early
+        ages = quantiles(observed.rewound[observed.mature], observed.weight[observed.mature], self.bins)
+        delays = quantiles(observed.delay[converted], observed.weight[converted], self.bins)
+        edges = np.unique(np.concatenate([ages, delays])) + observed.tick
+        then, now = np.searchsorted(edges, observed.rewound), np.searchsorted(edges, observed.elapsed)
+
+        def probability(target: Bools, rows: Bools) -> Floats:
+            rows = rows & (observed.weight > 0)
+            if target[rows].all() or not target[rows].any():
+                return np.full(len(rows), float(target[rows].all()))
+            share = observed.weight[rows] / observed.weight[rows].sum()
+            risk = WeightedRisk(share * target[rows], share * ~target[rows])
+            return expit(learner(risk, rows, then[rows], now))
+
+        seen = probability(observed.early, converted)
+        final = probability(~observed.y, waiting)
+        return 1.0 / np.maximum(seen, 1.0 / self.max_weight), final

@@ -1,0 +1,24 @@
+"""TW: only rows older than the window."""
+
+from __future__ import annotations
+
+from belated.losses import Loss, resolve_loss
+from belated.methods.base import Learner, Method
+from belated.observed import Observed
+from belated.risk import Risk, WeightedRisk
+
+
+class TW(Method):
+    """Time window: train on mature rows alone.
+
+    a = mature y/M, b = mature (1-y)/M.
+    """
+
+    needs_window = True
+
+    def __init__(self, loss: str | Loss = "logistic") -> None:
+        self.loss = loss
+
+    def risk(self, observed: Observed, learner: Learner) -> Risk:
+        share = observed.weight * observed.mature / observed.mature_total
+        return WeightedRisk(share * observed.y, share * ~observed.y, resolve_loss(self.loss, False, "TW"))

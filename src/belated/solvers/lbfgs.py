@@ -1,0 +1,59 @@
+"""L-BFGS (scipy's) in preconditioned coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
+
+from belated.solvers.preconditioner import Preconditioner
+
+Floats = NDArray[np.float64]
+Objective = Callable[[Floats], tuple[float, Floats]]
+
+_RESTARTS = 5
+
+
+@dataclass(frozen=True)
+class Solution:
+    theta: Floats
+    n_iter: int
+    gradient_norm: float  # largest entry of the gradient in preconditioned coordinates
+
+
+def minimise(
+    objective: Objective, precondition: Callable[[Floats], Preconditioner], start: Floats, tol: float, max_iter: int
+) -> Solution:
+    """Minimise until the largest entry of the preconditioned gradient is at most ``tol``, or ``max_iter`` is spent.
+
+    Near the limit of floating point a line search may fail; a restart with the preconditioner of that point then
+    usually goes on, and without further progress the point is final.
+    """
+    theta, n_iter, norm = start, 0, np.inf
+    # Threads cost more than they gain on vectors of this length, and one thread sums in one order.
+    with threadpool_limits(1, user_api="blas"):
+        for _ in range(_RESTARTS):
+            scaling = precondition(theta)
+
+            def scaled(u: Floats, scaling: Preconditioner = scaling) -> tuple[float, Floats]:
+                value, gradient = objective(scaling.theta(u))
+                return value, scaling.gradient(gradient)
+
+            options = {
+                "maxiter": max_iter - n_iter,
+                "maxfun": 20 * max_iter,
+                "maxcor": 20,
+                "maxls": 40,
+                "ftol": 0.0,
+                "gtol": tol,
+            }
+            result = minimize(scaled, scaling.inverse(theta), jac=True, method="L-BFGS-B", options=options)
+            theta, n_iter = scaling.theta(result.x), n_iter + int(result.nit)
+            previous, norm = norm, float(np.abs(result.jac).max(initial=0.0))
+            if norm <= tol or n_iter >= max_iter or norm > 0.5 * previous:
+                break
+    return Solution(theta, n_iter, norm)

@@ -1,0 +1,52 @@
+"""Coordinates in which a function curves alike in all directions, so that L-BFGS needs few steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, solve_triangular
+
+Floats = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Preconditioner:
+    """theta = P u, where P is diagonal but for dense blocks.
+
+    ``unit`` is the diagonal; each block is an index and the Cholesky factor C of the curvature there, P = C^-T.
+    """
+
+    unit: Floats
+    blocks: list[tuple[Index, Floats]]
+
+    @classmethod
+    def of(cls, diagonal: Floats, blocks: list[tuple[Index, Floats]]) -> Preconditioner:
+        """From an estimate of the Hessian's diagonal, and of some whole blocks of it."""
+        floor = 1e-8 * max(float(diagonal.max()), 1e-300)
+        factors = []
+        for index, hessian in blocks:
+            jitter = np.eye(len(index)) * (1e-10 * max(float(np.diag(hessian).max()), 1e-300))
+            factors.append((index, np.tril(cho_factor(hessian + jitter, lower=True)[0])))
+        return cls(1.0 / np.sqrt(np.maximum(diagonal, floor)), factors)
+
+    def theta(self, u: Floats) -> Floats:
+        theta = u * self.unit
+        for index, factor in self.blocks:
+            theta[index] = solve_triangular(factor, u[index], lower=True, trans="T", check_finite=False)
+        return theta
+
+    def gradient(self, gradient: Floats) -> Floats:
+        """The gradient in u, given that in theta."""
+        pulled = gradient * self.unit
+        for index, factor in self.blocks:
+            pulled[index] = solve_triangular(factor, gradient[index], lower=True, check_finite=False)
+        return pulled
+
+    def inverse(self, theta: Floats) -> Floats:
+        u = theta / self.unit
+        for index, factor in self.blocks:
+            u[index] = factor.T @ theta[index]
+        return u
