@@ -133,24 +133,27 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Any) -> Floats:
         """A score of shape (n,), positive where the positive class is likelier; log odds where there are probabilities."""
-        return self.link_.decision(*self._margins(X))
+        margins, shared = self._margins(X)
+        return self.link_.decision(margins, shared)
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of shape (n, 2): p(in the end negative), p(in the end positive)."""
-        p = self.link_.probability(*self._margins(X))
+        margins, shared = self._margins(X)
+        p = self.link_.probability(margins, shared)
         return np.column_stack([1.0 - p, p])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likelier class."""
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+        positive = self.decision_function(X) > 0
+        return self.classes_[positive.astype(int)]
 
     def _margins(self, X: Any) -> tuple[Floats, Floats]:
         check_is_fitted(self, "model_")
         return self.model_.margins(self._features(X, reset=False)), self.model_.shared_
 
     def _features(self, X: Any, reset: bool) -> Any:
-        is_table = nw.dependencies.is_into_dataframe(X)
+        is_table = _is_table(X)
         if not reset and is_table != self._fitted_on_table:
             kinds = ("an array", "a table")
             raise ValueError(
@@ -178,6 +181,11 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
         return tags
+
+
+def _is_table(X: Any) -> bool:
+    """Whether X has named columns. A pandas frame without names (of numbers, say) counts as an array, as elsewhere."""
+    return nw.dependencies.is_into_dataframe(X) and all(isinstance(name, str) for name in nw.from_native(X).columns)
 
 
 def _check_classes(positive: NDArray[np.bool_], weight: Floats, classes: NDArray[Any]) -> None:

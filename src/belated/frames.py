@@ -34,7 +34,7 @@ def require(table: nw.DataFrame[Any], names: Sequence[str], what: str) -> None:
 def to_arrow(table: nw.DataFrame[Any], name: str) -> pa.Array:
     """One column as Arrow, with a clear error where a pandas object column mixes types."""
     try:
-        column = table[name].to_arrow()
+        column = table.get_column(name).to_arrow()
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise ValueError(
             f"column {name!r} holds values of different types ({error}). Convert it to one type first."

@@ -70,7 +70,7 @@ class LinearModel(Model):
     def encode(self, X: Any, weight: Floats) -> Matrix:
         if not nw.dependencies.is_into_dataframe(X):
             self.encoder_ = None
-            return X
+            return sparse.csr_array(X) if sparse.issparse(X) else X
         self.encoder_ = TableEncoder() if self.encoder is None else clone(self.encoder)
         return self.encoder_.fit_transform(X, weight)
 

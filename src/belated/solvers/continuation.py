@@ -36,20 +36,25 @@ def minimise_corrected(risk: NonNegativeRisk, solve: Solve, margins: Callable[[F
     The minimum in theta is concave in t with slope J-(theta_t). If that is not negative at t = 1 the correction does
     nothing and J itself is minimal; otherwise J- = 0 at the answer, found by a root search in t.
     """
-    solution = minimise_rounded(risk.relaxed(1.0), solve)
-    if risk.negative_part(margins(solution.theta)) >= 0:
-        return solution
-    n_iter = solution.n_iter
+    current = minimise_rounded(risk.relaxed(1.0), solve)
+    if risk.negative_part(margins(current.theta)) >= 0:
+        return current
+    n_iter, best, closest = current.n_iter, current, np.inf
 
     def slope(share: float) -> float:
-        nonlocal solution, n_iter
-        solution = minimise_rounded(risk.relaxed(share), solve, solution.theta)
-        n_iter += solution.n_iter
-        return risk.negative_part(margins(solution.theta))
+        nonlocal current, n_iter, best, closest
+        current = minimise_rounded(risk.relaxed(share), solve, current.theta)
+        n_iter += current.n_iter
+        negative = risk.negative_part(margins(current.theta))
+        if abs(negative) < closest:
+            best, closest = current, abs(negative)
+        return negative
 
     low = 0.5
-    # J- grows without bound as t goes to 0, where only an ever larger intercept is rewarded.
-    while slope(low) < 0 and low > 1e-12:
+    # With an intercept J- grows without bound as t goes to 0, where only a larger intercept is rewarded.
+    while slope(low) < 0:
         low /= 2
-    brentq(slope, low, min(2 * low, 1.0), xtol=1e-12, rtol=1e-10)
-    return Solution(solution.theta, n_iter, solution.gradient_norm)
+        if low < 1e-9:  # without one J- may stay below 0, and then J+ alone counts
+            return minimise_rounded(risk.relaxed(0.0), solve, current.theta)
+    brentq(slope, low, min(2 * low, 1.0), xtol=1e-14, rtol=1e-14, maxiter=60, disp=False)
+    return Solution(best.theta, n_iter, best.gradient_norm)

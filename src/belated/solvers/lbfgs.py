@@ -16,6 +16,7 @@ Floats = NDArray[np.float64]
 Objective = Callable[[Floats], tuple[float, Floats]]
 
 _RESTARTS = 5
+_REFINEMENTS = 5
 
 
 @dataclass(frozen=True)
@@ -56,4 +57,22 @@ def minimise(
             previous, norm = norm, float(np.abs(result.jac).max(initial=0.0))
             if norm <= tol or n_iter >= max_iter or norm > 0.5 * previous:
                 break
+        theta, norm = _refine(objective, precondition(theta), theta)
     return Solution(theta, n_iter, norm)
+
+
+def _refine(objective: Objective, scaling: Preconditioner, theta: Floats) -> tuple[Floats, float]:
+    """Steps that look at gradients alone, which stay exact where differences of values are lost in rounding.
+
+    Where the preconditioner is the Hessian these are Newton's.
+    """
+    pulled = scaling.gradient(objective(theta)[1])
+    norm = float(np.abs(pulled).max(initial=0.0))
+    for _ in range(_REFINEMENTS):
+        trial = theta - scaling.theta(pulled)
+        pulled = scaling.gradient(objective(trial)[1])
+        trial_norm = float(np.abs(pulled).max(initial=0.0))
+        if not trial_norm < 0.5 * norm:
+            break
+        theta, norm = trial, trial_norm
+    return theta, norm

@@ -1,0 +1,161 @@
+"""Laws between methods, and invariances of fits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from simulate import simulate
+
+from belated import BL, DFM, PNUTW, PU, PUTW, STC, TW, ConvDF, DelayedFeedbackClassifier, LinearModel, NnDF, Rescale
+from belated.methods import METHODS
+from belated.methods.delayed_feedback import late_weights
+from belated.observed import observe
+
+EXACT = LinearModel(l2=1e-3, tol=1e-10)
+
+
+def fit(method, data, window=5.0, horizon=20.0, model=EXACT, **more):
+    clf = DelayedFeedbackClassifier(method=method, window=window, horizon=horizon, model=model)
+    return clf.fit(data.X, data.y, elapsed=data.elapsed, delay=data.delay, **more)
+
+
+def predictions(method, data, **more):
+    return fit(method, data, **more).predict_proba(data.X)[:, 1]
+
+
+def test_without_late_rows_everything_built_on_them_equals_bl():
+    data = simulate(seed=0, longest=0.5)
+    keep = (data.elapsed < 14.0) | (data.elapsed > 16.0)  # nothing arrived around one window ago, so nothing is late
+    for field in ("X", "y", "elapsed", "delay"):
+        setattr(data, field, getattr(data, field)[keep])
+    data.elapsed = np.where(data.elapsed > 14, data.elapsed, np.minimum(data.elapsed, 4.0))
+    data.delay[data.delay > data.elapsed] = np.nan
+    data.y = (~np.isnan(data.delay)).astype(int)
+    expected = predictions("bl", data)
+    for method in ("convdf", "nndf", "fsiw", "rescale"):
+        with pytest.warns(UserWarning, match=r"no positive arrived during the last window \(5\).*equals BL"):
+            assert_allclose(predictions(method, data), expected, atol=1e-8)
+
+
+def test_pnutw_mixes_putw_and_tw():
+    data = simulate(seed=1)
+    assert_allclose(predictions(PNUTW(0.0), data), predictions(TW(), data), atol=1e-8)
+    assert_allclose(predictions(PNUTW(1.0), data), predictions(PUTW(), data), atol=1e-8)
+
+
+def test_tw_is_bl_on_mature_rows():
+    data = simulate(seed=2)
+    mature = data.elapsed >= 5.0
+    clf = DelayedFeedbackClassifier(method="bl", model=EXACT).fit(data.X[mature], data.y[mature])
+    assert_allclose(predictions("tw", data), clf.predict_proba(data.X)[:, 1], atol=1e-8)
+
+
+def test_nndf_is_convdf_while_the_negative_part_is_positive():
+    data = simulate(seed=3)
+    assert_allclose(predictions("nndf", data), predictions("convdf", data), atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_nndf_ends_where_the_negative_part_is_zero_once_convdf_goes_below(loss):
+    rng = np.random.default_rng(0)
+    data = simulate(seed=4, n=300)
+    data.X = rng.normal(size=(300, 280))  # nearly as many columns as rows: ConvDF can push late rows without bound
+    model = LinearModel(l2=1e-6)
+    free, kept = fit(ConvDF(loss=loss), data, model=model), fit(NnDF(loss=loss), data, model=model)
+    observed = observe(data.y == 1, data.elapsed, data.delay, None, 5.0, 20.0)
+    risk = NnDF(loss=loss).risk(observed, None)
+    assert risk.negative_part(free.model_.margins(data.X)) < -0.01
+    assert abs(risk.negative_part(kept.model_.margins(data.X))) < 1e-6
+    # No direction leads further down: the minimum of a convex function with a kink.
+    coef, best = kept.model_.coef_, kept.model_.objective_
+    for seed in range(20):
+        step = 1e-3 * np.random.default_rng(seed).normal(size=coef.shape)
+        margins = data.X @ (coef + step).T + kept.model_.intercept_
+        assert risk.value_and_gradient(margins)[0] + 1e-6 * ((coef + step) ** 2).sum() >= best - 1e-9
+
+
+def test_rescale_with_an_intercept_alone_is_convdf():
+    data = simulate(seed=5)
+    data.X = np.zeros((len(data.y), 1))
+    assert_allclose(predictions(Rescale(), data), predictions(ConvDF(), data), rtol=1e-6)
+
+
+def test_rescale_multiplies_the_odds_of_bl_by_one_constant():
+    data = simulate(seed=6)
+    p, q = predictions(Rescale(), data), predictions(BL(), data)
+    ratio = p / (1 - p) / (q / (1 - q))
+    assert ratio[0] > 1.01
+    assert_allclose(ratio, ratio[0])
+
+
+def test_pu_takes_its_prior_from_mature_rows():
+    data = simulate(seed=7)
+    rate = data.y[data.elapsed >= 5.0].mean()
+    assert_allclose(predictions(PU(prior=rate), data), predictions("pu", data), atol=1e-9)
+
+
+def test_stc_divides_two_logistic_regressions():
+    data = simulate(seed=8)
+    quick = np.nan_to_num(data.delay, nan=np.inf) <= 1.0
+    ripe, converted = data.elapsed >= 1.0, (data.elapsed >= 5.0) & (data.y == 1)
+    plain = DelayedFeedbackClassifier(method="bl", model=EXACT)
+    numerator = plain.fit(data.X[ripe], quick[ripe]).predict_proba(data.X)[:, 1]
+    share = plain.fit(data.X[converted], quick[converted]).predict_proba(data.X)[:, 1]
+    assert_allclose(predictions(STC(short=1.0), data), np.minimum(numerator / share, 0.99), atol=1e-7)
+
+
+def test_one_interval_is_the_exponential_law():
+    data = simulate(seed=9)
+    assert_allclose(predictions(DFM("piecewise", intervals=1), data), predictions(DFM(), data), atol=1e-6)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_integer_weights_are_repetitions(method):
+    data = simulate(seed=10, n=1200)
+    weight = np.random.default_rng(0).integers(0, 4, 1200)
+    weighted = fit(method, data, sample_weight=weight.astype(float))
+    repeated = DelayedFeedbackClassifier(method=method, window=5.0, horizon=20.0, model=EXACT).fit(
+        *(np.repeat(values, weight, axis=0) for values in (data.X, data.y)),
+        elapsed=np.repeat(data.elapsed, weight),
+        delay=np.repeat(data.delay, weight),
+    )
+    assert_allclose(weighted.predict_proba(data.X), repeated.predict_proba(data.X), atol=2e-6)
+    assert_allclose(weighted.model_.objective_, repeated.model_.objective_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_row_order_does_not_matter(method):
+    data = simulate(seed=11, n=1200)
+    order = np.random.default_rng(0).permutation(1200)
+    shuffled = DelayedFeedbackClassifier(method=method, window=5.0, horizon=20.0, model=EXACT)
+    shuffled.fit(data.X[order], data.y[order], elapsed=data.elapsed[order], delay=data.delay[order])
+    assert_allclose(shuffled.predict_proba(data.X)[:, 1], predictions(method, data), atol=1e-6)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_time_unit_does_not_matter(method):
+    data = simulate(seed=12, n=1200)
+    # Ties at whole hours would flip under a change of unit if times were compared to the last bit.
+    data.elapsed = np.ceil(data.elapsed * 24) / 24
+    data.delay = np.floor(data.delay * 24) / 24
+    days = fit(method, data)
+    hours = DelayedFeedbackClassifier(method=method, window=120.0, horizon=480.0, model=EXACT)
+    hours.fit(data.X, data.y, elapsed=data.elapsed * 24, delay=data.delay * 24)
+    assert_allclose(hours.predict_proba(data.X), days.predict_proba(data.X), atol=1e-6)
+    if method == "dfm":
+        assert_allclose(hours.model_.intercept_ - days.model_.intercept_, [0.0, -np.log(24)], atol=1e-4)
+
+
+def test_matched_weights_are_ratios_of_counts_and_paper_weights_are_not():
+    data = simulate(seed=13, n=20000)
+    observed = observe(data.y == 1, data.elapsed, data.delay, None, 5.0)
+    matched, paper = late_weights(observed, "matched"), late_weights(observed, "paper")
+    assert_allclose(paper[observed.late], 1 / observed.mature.sum())
+    # Steady arrivals: about 1/N each.
+    assert_allclose(matched[observed.late].mean() * 20000, 1.0, atol=0.05)
+    # Twice the arrivals in the last window: about 2/N' each.
+    young = data.elapsed < 5.0
+    double = observe(*(np.concatenate([v, v[young]]) for v in (data.y == 1, data.elapsed, data.delay)), None, 5.0)
+    late_sum = late_weights(double, "matched").sum() * len(double.y)
+    assert_allclose(late_sum, 2 * matched.sum() * 20000, rtol=0.1)
