@@ -55,7 +55,7 @@ def _as_frame(x, group, frame):
     if frame == "polars":
         import polars as pl
 
-        return pl.DataFrame(columns, nan_to_null=True)
+        return pl.DataFrame({name: values.tolist() for name, values in columns.items()}, nan_to_null=True)
     import pyarrow as pa
 
     return pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})

@@ -71,9 +71,9 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
     >>> X, elapsed, wait = rng.normal(size=(4000, 2)), rng.uniform(0, 21, 4000), rng.exponential(3.0, 4000)
     >>> converts = rng.uniform(size=4000) < 0.3
     >>> y = (converts & (wait <= elapsed)).astype(int)
-    >>> clf = DelayedFeedbackClassifier(method="convdf", window=7.0)
+    >>> clf = DelayedFeedbackClassifier(method="convdf", window=10.0)
     >>> clf.fit(X, y, elapsed=elapsed, delay=np.where(y == 1, wait, np.nan))
-    DelayedFeedbackClassifier(method='convdf', window=7.0)
+    DelayedFeedbackClassifier(method='convdf', window=10.0)
     >>> float(y.mean().round(2)), float(clf.predict_proba(X)[:, 1].mean().round(2))
     (0.26, 0.29)
     """

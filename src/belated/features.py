@@ -211,7 +211,12 @@ class _Hashed:
 def _read(frame: nw.DataFrame[Any], name: str) -> pa.Array:
     values = to_arrow(frame, name)
     kind = values.type
-    if pa.types.is_temporal(kind) or pa.types.is_nested(kind) or pa.types.is_binary(kind):
+    if (
+        pa.types.is_temporal(kind)
+        or pa.types.is_nested(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    ):
         raise ValueError(
             f"feature column {name!r} holds {kind}, which has no encoding. Derive numbers or categories from it, or leave it out."
         )

@@ -49,4 +49,7 @@ def is_text(kind: pa.DataType) -> bool:
 
 def take_rows(frame: Any, keep: NDArray[np.bool_]) -> Any:
     """The rows of a native frame where ``keep``, as the same kind of frame."""
-    return nw.from_native(frame, eager_only=True).filter(keep.tolist()).to_native()
+    table = nw.from_native(frame, eager_only=True)
+    if not table.columns:  # a table without columns has no rows to take
+        return frame
+    return table[np.flatnonzero(keep)].to_native()

@@ -21,7 +21,8 @@ class FSIW(Method):
         r1 = 1 / p(positive already | positive in the end, x, e), learned on mature positives,
         r0 = p(negative in the end | not positive yet, x, e), learned on mature rows that were negative a window ago.
     Both auxiliary models see the features and the age one window ago, and are applied to the age now. Age enters as
-    ``2 * bins`` groups at quantiles of age and of delay.
+    about ``2 * bins`` groups at quantiles of age and of delay; more of them, or a larger ``max_weight``, trade bias for
+    variance, and 1 / p makes a bias of variance too.
 
     Parameters
     ----------
@@ -34,7 +35,7 @@ class FSIW(Method):
     needs_delay = True
     rewinds = True
 
-    def __init__(self, bins: int = 10, max_weight: float = 100.0, loss: str | Loss = "logistic") -> None:
+    def __init__(self, bins: int = 5, max_weight: float = 20.0, loss: str | Loss = "logistic") -> None:
         self.bins = bins
         self.max_weight = max_weight
         self.loss = loss

@@ -1,0 +1,102 @@
+"""TableEncoder, and fits on pandas, polars and pyarrow tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from simulate import simulate
+
+from belated import DelayedFeedbackClassifier, LinearModel, TableEncoder
+from belated.methods import METHODS
+
+
+def encode(encoder, table, weight=None):
+    matrix = encoder.fit_transform(table, np.ones(len(table)) if weight is None else weight)
+    return matrix.toarray() if sparse.issparse(matrix) else matrix
+
+
+def test_categories_missing_values_and_unseen_ones():
+    encoder = TableEncoder()
+    table = pd.DataFrame({"c": ["b", "a", None, "b"], "f": [True, False, True, True]})
+    names = ["c=a", "c=b", "c missing", "f=false", "f=true", "f missing"]
+    matrix = encode(encoder, table)
+    assert encoder.get_feature_names_out().tolist() == names
+    assert_array_equal(matrix, [[0, 1, 0, 0, 1, 0], [1, 0, 0, 1, 0, 0], [0, 0, 1, 0, 1, 0], [0, 1, 0, 0, 1, 0]])
+    new = encoder.transform(pd.DataFrame({"c": ["z", None], "f": [None, True]}))
+    assert_array_equal(new.toarray() if sparse.issparse(new) else new, [[0, 0, 0, 0, 0, 1], [0, 0, 1, 0, 1, 0]])
+
+
+def test_standardised_numbers():
+    table = pl.DataFrame({"v": [1.0, 2.0, None, 3.0], "k": [5, 5, 5, 5]})
+    matrix = encode(TableEncoder(numbers="standardise"), table)
+    assert_allclose(matrix[[0, 1, 3], 0], np.array([-1, 0, 1]) / np.sqrt(2 / 3))
+    assert_array_equal(matrix[:, 1], [0, 0, 1, 0])
+    assert_array_equal(matrix[:, 2:], 0)
+
+
+def test_buckets_hold_equal_shares_and_reach_beyond_the_training_range():
+    encoder = TableEncoder(buckets=4)
+    table = pd.DataFrame({"v": np.random.default_rng(0).permutation(100).astype(float)})
+    assert_array_equal(encode(encoder, table).sum(axis=0), [25, 25, 25, 25, 0])
+    beyond = encoder.transform(pd.DataFrame({"v": [-1e9, 1e9, np.nan]}))
+    assert_array_equal(np.asarray(beyond.toarray() if sparse.issparse(beyond) else beyond).argmax(axis=1), [0, 3, 4])
+
+
+def test_many_categories_are_hashed_by_value_and_field():
+    values = [f"v{i}" for i in range(300)]
+    encoder = TableEncoder(max_categories=100, hash_columns=2**12)
+    matrix = sparse.csr_array(encode(encoder, pd.DataFrame({"p": values, "q": values, "r": ["x"] * 300})))
+    assert matrix.shape == (300, 2 + 2**12)
+    assert (matrix.sum(axis=1) == 3).mean() > 0.99
+    places = matrix[:, 2:].indices.reshape(300, -1)
+    assert (places[:, 0] != places[:, 1]).mean() > 0.95
+    assert len(np.unique(places)) > 500
+    # The same value goes to the same place in another table, whatever else is there.
+    again = sparse.csr_array(encoder.transform(pd.DataFrame({"p": ["v7"], "q": ["v9"], "r": [None]})))
+    rows = matrix[[7, 9], 2:].toarray()
+    assert again[:, 2:].toarray()[0] @ rows[0] >= 1 and again[:, 2:].toarray()[0] @ rows[1] >= 1
+
+
+def test_hash_is_the_same_on_every_machine():
+    encoder = TableEncoder(max_categories=1, hash_columns=1000)
+    matrix = sparse.csr_array(encode(encoder, pl.DataFrame({"city": ["Lisbon", "Porto", None]})))
+    assert matrix.indices.tolist() == [701, 750, 974]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_pandas_polars_and_pyarrow_give_identical_fits(method):
+    fits = []
+    for kind in ("pandas", "polars", "pyarrow"):
+        data = simulate(seed=3, n=800, frame=kind)
+        clf = DelayedFeedbackClassifier(method=method, window=5.0, horizon=20.0)
+        clf.fit(data.X, data.y, elapsed=data.elapsed, delay=data.delay)
+        assert clf.feature_names_in_.tolist() == ["a", "b", "group", "flag"]
+        fits.append((clf, clf.predict_proba(data.X), data.X))
+    for _, p, _ in fits[1:]:
+        assert_array_equal(p, fits[0][1])
+    # A model fitted on one kind of table predicts on another.
+    assert_array_equal(fits[0][0].predict_proba(fits[1][2]), fits[0][1])
+
+
+def test_integer_weights_are_repetitions_on_tables():
+    data = simulate(seed=4, n=600, frame="pandas")
+    weight = np.random.default_rng(0).integers(0, 4, 600)
+    for numbers in ("buckets", "standardise"):
+        model = LinearModel(l2=1e-3, encoder=TableEncoder(numbers=numbers))
+        weighted = DelayedFeedbackClassifier(method="bl", model=model).fit(data.X, data.y, sample_weight=weight)
+        repeated = DelayedFeedbackClassifier(method="bl", model=model)
+        repeated.fit(data.X.iloc[np.repeat(np.arange(600), weight)], np.repeat(data.y, weight))
+        assert_allclose(weighted.predict_proba(data.X), repeated.predict_proba(data.X), atol=1e-6)
+
+
+def test_categorical_types_are_text():
+    data = simulate(seed=5, n=600, frame="pandas")
+    typed = data.X.assign(group=data.X["group"].astype("category"))
+    text, categorical = (
+        DelayedFeedbackClassifier(method="bl").fit(X, data.y).predict_proba(X) for X in (data.X, typed)
+    )
+    assert_array_equal(text, categorical)
