@@ -58,18 +58,12 @@ class Exponential(DelayLaw):
 
 
 class Weibull(DelayLaw):
-    """Lambda0(t) = t^k with k = exp(shared[0]); lambda0(t) = k t^(k-1).
-
-    The density of a delay of exactly 0 is 0 or infinite, so times below ``resolution`` are read as ``resolution``.
-    """
+    """Lambda0(t) = t^k with k = exp(shared[0]); lambda0(t) = k t^(k-1)."""
 
     n_shared = 1
 
-    def __init__(self, resolution: float) -> None:
-        self.resolution = resolution
-
     def prepare(self, times: Floats) -> Floats:
-        return np.log(np.maximum(times, self.resolution))
+        return np.log(np.maximum(times, 1e-300))
 
     def evaluate(self, at: Floats, shared: Floats) -> tuple[Floats, Floats]:
         shape = safe_exp(shared[0])

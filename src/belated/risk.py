@@ -81,10 +81,10 @@ class WeightedRisk(Risk):
         g = margins[:, 0]
         if self.loss.linear_odd:
             both = self.a + self.b
-            value = both @ self.loss.value(-g) - self.a @ g
+            value = np.einsum("i,i->", both, self.loss.value(-g)) - np.einsum("i,i->", self.a, g)
             gradient = -both * self.loss.derivative(-g) - self.a
             return float(value), gradient[:, None], _NONE
-        value = self.a @ self.loss.value(g) + self.b @ self.loss.value(-g)
+        value = np.einsum("i,i->", self.a, self.loss.value(g)) + np.einsum("i,i->", self.b, self.loss.value(-g))
         gradient = self.a * self.loss.derivative(g) - self.b * self.loss.derivative(-g)
         return float(value), gradient[:, None], _NONE
 
@@ -117,7 +117,7 @@ class NonNegativeRisk(WeightedRisk):
 
     def negative_part(self, margins: Floats) -> float:
         """J-, before the correction."""
-        return float(self.b @ self.loss.value(-margins[:, 0]))
+        return float(np.einsum("i,i->", self.b, self.loss.value(-margins[:, 0])))
 
     def value_and_gradient(self, margins: Floats, shared: Floats = _NONE) -> tuple[float, Floats, Floats]:
         corrected = self.negative_part(margins) < 0

@@ -2,34 +2,51 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import replace
 
-from belated.laws import DelayLaw, Exponential, Piecewise, Weibull
-from belated.likelihoods import CureRisk
+import numpy as np
+
+from belated.laws import Exponential, Piecewise, Weibull
+from belated.likelihoods import CureRisk, Times
 from belated.methods.base import Learner, Method
-from belated.observed import Observed, quantiles
+from belated.observed import Observed, grid_step, on_grid, quantiles
 from belated.risk import Risk
 
-Floats = NDArray[np.float64]
 
+def event_times(observed: Observed) -> tuple[Times, float]:
+    """Delays and ages (cut at the horizon) as a likelihood wants them, and how far its clock is ahead.
 
-def event_times(observed: Observed) -> Floats:
-    """The delay of each positive, and the age of each other row, cut at the horizon."""
+    Delays recorded on a grid (to the day, say) are known up to one step of it. Where ages lie on the grid as well, a row
+    of age e has shown no event recorded at or before e, so none before e + step.
+    """
     assert observed.elapsed is not None and observed.delay is not None
     ages = observed.elapsed if observed.horizon is None else np.minimum(observed.elapsed, observed.horizon)
-    return np.where(observed.y, observed.delay, ages)
+    step = grid_step(observed.delay[observed.y])
+    ahead = step if step and on_grid(observed.elapsed, step) else 0.0
+    times = np.where(observed.y, observed.delay, ages + ahead)
+    return Times(observed.y, times, step, observed.weight / observed.total), ahead
 
 
-def piecewise_law(observed: Observed, intervals: int, smoothing: float) -> Piecewise:
-    """A piecewise law whose knots are the quantiles of the observed delays above 0."""
+def check_delays(observed: Observed, name: str) -> None:
+    assert observed.delay is not None
+    delays = observed.delay[observed.y]
+    if delays.max() - delays.min() <= observed.tick:
+        raise ValueError(
+            f"{name} learns how delays vary, but all {len(delays)} positives have the same delay, {delays[0]:g}. "
+            f"Use TW with a window longer than that."
+        )
+
+
+def piecewise_law(events: Times, total: float, intervals: int, smoothing: float) -> Piecewise:
+    """A piecewise law with knots at the quantiles of the observed delays, and where the first begins and the last ends."""
     if intervals < 1 or smoothing < 0:
         raise ValueError(f"intervals={intervals!r} must be at least 1 and smoothing={smoothing!r} at least 0.")
-    assert observed.delay is not None
-    delays, weight = observed.delay[observed.y], observed.weight[observed.y]
-    knots = quantiles(delays, weight, intervals)
-    knots = knots[(knots > 0) & (knots < delays.max())]
-    return Piecewise(knots, smoothing / observed.total)
+    delays = events.times[events.y]
+    # On a grid an interval ends where a cell ends, so that no cell is cut in two.
+    inner = quantiles(delays, events.weight[events.y], intervals) + events.cell
+    first = [delays.min()] if events.cell else []
+    knots = np.unique([*first, *inner, delays.max() + events.cell])
+    return Piecewise(knots[knots > 0], smoothing / total)
 
 
 class DFM(Method):
@@ -40,32 +57,36 @@ class DFM(Method):
     Parameters
     ----------
     delay : {"exponential", "weibull", "piecewise"}
-        The law of the delay. A Weibull delay of exactly 0 is read as half the smallest one above 0.
+        The law of the delay. The Weibull density has no value at 0: unless delays lie on a grid, a delay of exactly 0 is
+        read as half the smallest one above it.
     intervals : int
         Of the piecewise law; the knots are quantiles of the observed delays.
     smoothing : float
-        Of the piecewise law: (smoothing / N) times the squared differences of neighbouring log hazards.
+        Of the piecewise law: (smoothing / N) times the squared differences of neighbouring log hazards, with N the total
+        weight. Sample weights here mean repetitions: weights that sum to 1 would smooth the hazard to a constant.
+
+    Delays recorded on a grid, such as whole days, count as known up to one step of it.
     """
 
     needs_delay = True
     means_nothing_without_times = True
 
-    def __init__(self, delay: str = "exponential", intervals: int = 8, smoothing: float = 1.0) -> None:
+    def __init__(self, delay: str = "exponential", intervals: int = 8, smoothing: float = 0.1) -> None:
         self.delay = delay
         self.intervals = intervals
         self.smoothing = smoothing
 
     def risk(self, observed: Observed, learner: Learner) -> Risk:
-        return CureRisk(
-            observed.y, event_times(observed), observed.weight / observed.total, self._law(observed), observed.horizon
-        )
-
-    def _law(self, observed: Observed) -> DelayLaw:
+        check_delays(observed, "DFM")
+        events, ahead = event_times(observed)
+        horizon = None if observed.horizon is None else observed.horizon + ahead
         if self.delay == "exponential":
-            return Exponential()
+            return CureRisk(events, Exponential(), horizon)
         if self.delay == "weibull":
-            times = event_times(observed)
-            return Weibull(resolution=float(times[times > 0].min()) / 2)
+            if not events.cell:
+                smallest = events.times[events.y & (events.times > 0)].min()
+                events = replace(events, times=np.where(events.y, np.maximum(events.times, smallest / 2), events.times))
+            return CureRisk(events, Weibull(), horizon)
         if self.delay == "piecewise":
-            return piecewise_law(observed, self.intervals, self.smoothing)
+            return CureRisk(events, piecewise_law(events, observed.total, self.intervals, self.smoothing), horizon)
         raise ValueError(f"delay={self.delay!r} is not a delay law; choose 'exponential', 'weibull' or 'piecewise'.")

@@ -5,11 +5,11 @@ Both functions here call ``solve(risk, start)``, which a model supplies, for ris
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from belated.risk import NonNegativeRisk, Risk
 from belated.solvers.lbfgs import Solution
@@ -17,17 +17,20 @@ from belated.solvers.lbfgs import Solution
 Floats = NDArray[np.float64]
 Solve = Callable[[Risk, Floats | None], Solution]
 
-_WIDTHS = (1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)
+logger = logging.getLogger("belated")
+
+_WIDTHS = (4.0, 1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)
 
 
 def minimise_rounded(risk: Risk, solve: Solve, start: Floats | None = None) -> Solution:
     """Minimise a risk whose loss has kinks by rounding them ever less; smooth risks are solved at once."""
     if risk.smooth:
         return solve(risk, start)
+    n_iter = 0
     for width in _WIDTHS:
         solution = solve(risk.smoothed(width), start)
-        start = solution.theta
-    return solution
+        start, n_iter = solution.theta, n_iter + solution.n_iter
+    return Solution(solution.theta, n_iter, solution.gradient_norm)
 
 
 def minimise_corrected(risk: NonNegativeRisk, solve: Solve, margins: Callable[[Floats], Floats]) -> Solution:
@@ -37,8 +40,14 @@ def minimise_corrected(risk: NonNegativeRisk, solve: Solve, margins: Callable[[F
     nothing and J itself is minimal; otherwise J- = 0 at the answer, found by a root search in t.
     """
     current = minimise_rounded(risk.relaxed(1.0), solve)
-    if risk.negative_part(margins(current.theta)) >= 0:
+    negative = risk.negative_part(margins(current.theta))
+    if negative >= -1e-12:
         return current
+    logger.warning(
+        "NnDF: the correction is at work, since ConvDF would take the negative part of the risk below 0 (to %.3g). Raise l2 if "
+        "predictions look too high.",
+        negative,
+    )
     n_iter, best, closest = current.n_iter, current, np.inf
 
     def slope(share: float) -> float:
@@ -50,11 +59,23 @@ def minimise_corrected(risk: NonNegativeRisk, solve: Solve, margins: Callable[[F
             best, closest = current, abs(negative)
         return negative
 
-    low = 0.5
+    high, below, low = 1.0, negative, 0.5
     # With an intercept J- grows without bound as t goes to 0, where only a larger intercept is rewarded.
-    while slope(low) < 0:
-        low /= 2
+    while (above := slope(low)) < 0:
+        high, below, low = low, above, low / 2
         if low < 1e-9:  # without one J- may stay below 0, and then J+ alone counts
             return minimise_rounded(risk.relaxed(0.0), solve, current.theta)
-    brentq(slope, low, min(2 * low, 1.0), xtol=1e-14, rtol=1e-14, maxiter=60, disp=False)
+    # False position, in the Illinois variant: an end that stays twice in a row counts half.
+    kept = 0
+    for _ in range(60):
+        middle = (low * below - high * above) / (below - above)
+        found = slope(middle)
+        if abs(found) <= 1e-11 or high - low <= 1e-14:
+            break
+        if found > 0:
+            low, above = middle, found
+            below, kept = (below / 2 if kept == 1 else below), 1
+        else:
+            high, below = middle, found
+            above, kept = (above / 2 if kept == -1 else above), -1
     return Solution(best.theta, n_iter, best.gradient_norm)

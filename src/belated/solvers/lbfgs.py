@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +17,7 @@ from belated.solvers.preconditioner import Preconditioner
 Floats = NDArray[np.float64]
 Objective = Callable[[Floats], tuple[float, Floats]]
 
-_RESTARTS = 5
+_RUN = 50  # iterations between new preconditioners
 _REFINEMENTS = 5
 
 
@@ -31,13 +33,12 @@ def minimise(
 ) -> Solution:
     """Minimise until the largest entry of the preconditioned gradient is at most ``tol``, or ``max_iter`` is spent.
 
-    Near the limit of floating point a line search may fail; a restart with the preconditioner of that point then
-    usually goes on, and without further progress the point is final.
+    The preconditioner is made anew every few iterations, and when a line search fails, as it may near the limit of
+    floating point; a point from which that brings no progress is final.
     """
-    theta, n_iter, norm = start, 0, np.inf
-    # Threads cost more than they gain on vectors of this length, and one thread sums in one order.
-    with threadpool_limits(1, user_api="blas"):
-        for _ in range(_RESTARTS):
+    with _one_blas_thread():
+        theta, n_iter, norm = start, 0, np.inf
+        while True:
             scaling = precondition(theta)
 
             def scaled(u: Floats, scaling: Preconditioner = scaling) -> tuple[float, Floats]:
@@ -45,7 +46,7 @@ def minimise(
                 return value, scaling.gradient(gradient)
 
             options = {
-                "maxiter": max_iter - n_iter,
+                "maxiter": min(_RUN, max_iter - n_iter),
                 "maxfun": 20 * max_iter,
                 "maxcor": 20,
                 "maxls": 40,
@@ -55,10 +56,21 @@ def minimise(
             result = minimize(scaled, scaling.inverse(theta), jac=True, method="L-BFGS-B", options=options)
             theta, n_iter = scaling.theta(result.x), n_iter + int(result.nit)
             previous, norm = norm, float(np.abs(result.jac).max(initial=0.0))
-            if norm <= tol or n_iter >= max_iter or norm > 0.5 * previous:
+            stuck = result.nit < _RUN and norm > 0.5 * previous
+            if norm <= tol or n_iter >= max_iter or stuck:
                 break
         theta, norm = _refine(objective, precondition(theta), theta)
     return Solution(theta, n_iter, norm)
+
+
+def _one_blas_thread() -> AbstractContextManager[object]:
+    """Threads cost more than they gain on vectors of this length, and several processes would fight over the cores.
+
+    The limit is the process's own, so fits in worker threads, which may overlap, leave it alone.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return nullcontext()
+    return threadpool_limits(1, user_api="blas")
 
 
 def _refine(objective: Objective, scaling: Preconditioner, theta: Floats) -> tuple[Floats, float]:

@@ -25,10 +25,10 @@ class Preconditioner:
     @classmethod
     def of(cls, diagonal: Floats, blocks: list[tuple[Index, Floats]]) -> Preconditioner:
         """From an estimate of the Hessian's diagonal, and of some whole blocks of it."""
-        floor = 1e-8 * max(float(diagonal.max()), 1e-300)
+        floor = 1e-8 * float(diagonal.max(initial=0.0)) or 1.0
         factors = []
         for index, hessian in blocks:
-            jitter = np.eye(len(index)) * (1e-10 * max(float(np.diag(hessian).max()), 1e-300))
+            jitter = np.eye(len(index)) * (1e-10 * float(np.diag(hessian).max(initial=0.0)) or 1.0)
             factors.append((index, np.tril(cho_factor(hessian + jitter, lower=True)[0])))
         return cls(1.0 / np.sqrt(np.maximum(diagonal, floor)), factors)
 
