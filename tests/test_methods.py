@@ -4,10 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit
 from simulate import simulate
 
-from belated import BL, DFM, PNUTW, PU, PUTW, STC, TW, ConvDF, DelayedFeedbackClassifier, LinearModel, NnDF, Rescale
+from belated import (
+    BL,
+    DFM,
+    FSIW,
+    PNUTW,
+    PU,
+    PUTW,
+    STC,
+    TW,
+    ConvDF,
+    DelayedFeedbackClassifier,
+    LinearModel,
+    NnDF,
+    Rescale,
+)
 from belated.methods import METHODS
 from belated.methods.delayed_feedback import late_weights
 from belated.observed import observe
@@ -159,3 +174,135 @@ def test_matched_weights_are_ratios_of_counts_and_paper_weights_are_not():
     double = observe(*(np.concatenate([v, v[young]]) for v in (data.y == 1, data.elapsed, data.delay)), None, 5.0)
     late_sum = late_weights(double, "matched").sum() * len(double.y)
     assert_allclose(late_sum, 2 * matched.sum() * 20000, rtol=0.1)
+
+
+def by_hand():
+    """Five rows on the edge: e equals the window, d equals e minus the window, d one tick later, ..."""
+    elapsed = np.array([5.0, 8.0, 8.0, 4.0, 12.0])
+    delay = np.array([np.nan, 3.0, 3.5, 1.0, 12.0])
+    return observe(~np.isnan(delay), elapsed, delay, None, 5.0)
+
+
+def test_ties_fall_on_the_side_of_being_known():
+    observed = by_hand()
+    assert observed.mature.tolist() == [True, True, True, False, True]
+    assert observed.early.tolist() == [False, True, False, False, False]
+    assert observed.late.tolist() == [False, False, True, False, True]
+
+
+def test_pu_weights_by_hand():
+    risk = PU(prior=0.3).risk(by_hand(), None)
+    assert_allclose(risk.a, [0, 0.075, 0.075, 0.075, 0.075])
+    assert_allclose(risk.b, 0.2 - risk.a)
+    assert_allclose(PU().risk(by_hand(), None).a.sum(), 0.75)
+
+
+def test_stc_counts_ties_as_quick_and_ripe():
+    short, share = STC(short=3.0).risk(by_hand(), None).risks
+    assert_allclose(short.a, [0, 0.2, 0, 0.2, 0])
+    assert_allclose(share.a, [0, 1 / 3, 0, 0, 0])
+    assert_allclose(share.b, [0, 0, 1 / 3, 0, 1 / 3])
+    ripe = STC(short=4.0).risk(by_hand(), None).risks[0]
+    assert_allclose(ripe.a + ripe.b, 0.2)  # the row of age 4 counts
+
+
+def test_fsiw_by_hand():
+    """Ratios from given probabilities, cut at max_weight; the auxiliary weights of a stage sum to 1."""
+    data = simulate(seed=14, n=500)
+    observed = observe(data.y == 1, data.elapsed, data.delay, None, 5.0)
+    stages = []
+
+    def learner(risk, rows, groups, at):
+        stages.append((risk, rows))
+        return np.full(500, -2.0) if len(stages) % 2 else np.full(500, 1.0)
+
+    for cap, r1 in ((20.0, 1 + np.exp(2.0)), (3.0, 3.0)):
+        risk = FSIW(max_weight=cap).risk(observed, learner)
+        assert_allclose(risk.a, np.where(data.y == 1, r1 / 500, 0.0))
+        assert_allclose(risk.b, np.where(data.y == 1, 0.0, 1 / (1 + np.exp(-1.0)) / 500))
+    (seen, converted), (final, waiting) = stages[:2]
+    assert_allclose([(stage.a + stage.b).sum() for stage in (seen, final)], 1.0)
+    assert_array_equal(converted, observed.mature & observed.y)
+    assert_array_equal(waiting, observed.mature & ~observed.early)
+    assert_allclose(seen.a > 0, observed.early[converted])
+    assert_allclose(final.a > 0, ~observed.y[waiting])
+
+
+def test_a_horizon_cuts_the_ages_and_what_is_predicted():
+    """Ages beyond the horizon tell no more than the horizon, and positives after it are not predicted."""
+    data = simulate(seed=15, n=2000)
+    older = data.elapsed.copy()
+    older[data.elapsed > 8.0] += 100.0
+    for method in ("dfm", "dfm-weibull", "dfm-piecewise", "hazard"):
+        first = fit(method, data, window=None, horizon=8.0)
+        second = DelayedFeedbackClassifier(method=method, horizon=8.0, model=EXACT)
+        second.fit(data.X, data.y, elapsed=older, delay=data.delay)
+        assert_allclose(second.predict_proba(data.X), first.predict_proba(data.X), atol=1e-7)
+    clf = fit("dfm", data, window=None, horizon=8.0)
+    g, h = clf.model_.margins(data.X).T
+    expected = expit(g) * -np.expm1(-8.0 * np.exp(h))
+    assert_allclose(clf.predict_proba(data.X)[:, 1], expected, rtol=1e-10)
+    assert_allclose(fit("dfm", data, window=None, horizon=None).predict_proba(data.X)[:, 1], expected, atol=0.05)
+
+
+def test_hazard_without_a_horizon_predicts_up_to_the_oldest_age():
+    data = simulate(seed=16, n=2000)
+    free = fit("hazard", data, window=None, horizon=None)
+    bound = fit("hazard", data, window=None, horizon=float(data.elapsed.max()))
+    assert_allclose(free.predict_proba(data.X), bound.predict_proba(data.X), atol=1e-8)
+
+
+def test_smoothing_flattens_the_hazard():
+    data = simulate(seed=17, n=2000)
+    rough, smooth = (np.ptp(fit(DFM("piecewise", smoothing=s), data).model_.shared_) for s in (0.1, 100.0))
+    assert smooth < 0.5 * rough
+
+
+def test_matched_weights_leave_out_ages_that_nothing_was_then():
+    """Rows older than any was one window ago have no counterpart, and must not raise the last ratio."""
+    elapsed = np.array([1.0, 2.0, 6.0, 7.0, 7.5, 7.8, 7.9])
+    delay = np.array([np.nan, np.nan, 4.0, 6.5, np.nan, np.nan, np.nan])
+    observed = observe(~np.isnan(delay), elapsed, delay, None, 5.0)
+    assert late_weights(observed, "matched").sum() <= 2 / 7 + 1e-12
+
+
+@pytest.mark.parametrize("method", ["tw", "putw", "pnutw", "pu", "stc"])
+def test_no_mature_positives(method):
+    data = simulate(seed=18)
+    data.y = data.y * (data.elapsed < 5.0)
+    data.delay[data.y == 0] = np.nan
+    with pytest.raises(ValueError, match="learns from mature positives, and there are none"):
+        fit(method, data)
+
+
+@pytest.mark.parametrize("method", ["dfm", "dfm-weibull", "dfm-piecewise", "hazard"])
+def test_equal_delays_are_refused(method):
+    data = simulate(seed=19)
+    data.delay = np.where(data.y == 1, 0.0, np.nan)
+    with pytest.raises(ValueError, match=r"learns how delays vary, but all \d+ positives have the same delay, 0"):
+        fit(method, data)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_of_weight_zero_are_invisible(method):
+    data = simulate(seed=20, n=1500)
+    expected = predictions(method, data)
+    rng = np.random.default_rng(0)
+    data.X = np.vstack([data.X, 100 * rng.normal(size=(300, data.X.shape[1]))])
+    data.elapsed = np.append(data.elapsed, rng.uniform(0, 500, 300))
+    data.y = np.append(data.y, rng.integers(0, 2, 300))
+    data.delay = np.append(
+        data.delay, np.where(data.y[1500:] == 1, rng.uniform(0, 1, 300) * data.elapsed[1500:].clip(0, 20), np.nan)
+    )
+    p = predictions(method, data, sample_weight=np.repeat([1.0, 0.0], [1500, 300]))
+    assert_allclose(p[:1500], expected, atol=1e-9)
+
+
+def test_without_an_intercept_the_delay_keeps_its_level():
+    data = simulate(seed=21)
+    model = LinearModel(l2=1e-3, fit_intercept=False)
+    days = fit("dfm", data, model=model)
+    hours = DelayedFeedbackClassifier(method="dfm", horizon=480.0, model=model)
+    hours.fit(data.X, data.y, elapsed=24 * data.elapsed, delay=24 * data.delay)
+    assert days.model_.intercept_[0] == 0
+    assert_allclose(hours.predict_proba(data.X), days.predict_proba(data.X), atol=1e-6)

@@ -135,3 +135,29 @@ def test_the_piecewise_law_recovers_the_rate_whatever_the_delay(law, drift):
 
 def test_the_exponential_law_does_not():
     assert recovered("two-component", DFM("exponential"), 0.0) < 0.97
+
+
+@pytest.mark.parametrize("method", ["dfm", "dfm-weibull", "dfm-piecewise", "hazard"])
+@pytest.mark.parametrize("law", ["ceil 0.5", "ceil 2", "floor 0.5", "floor 2", "mostly 0"])
+def test_delays_recorded_to_the_day(law, method):
+    """Ties at a few whole days, as in a log stamped by the day, do not bias what is learned."""
+    rng = np.random.default_rng(0)
+    n = 20000
+    wait = {
+        "ceil 0.5": np.ceil(rng.exponential(0.5, n)),
+        "ceil 2": np.ceil(rng.exponential(2.0, n)),
+        "floor 0.5": np.floor(rng.exponential(0.5, n)),
+        "floor 2": np.floor(rng.exponential(2.0, n)),
+        "mostly 0": np.where(rng.uniform(size=n) < 0.9, 0.0, np.floor(rng.exponential(5.0, n))),
+    }[law]
+    truth = (rng.uniform(size=n) < 0.5) & (wait <= 14.0)
+    data = reveal(np.zeros((n, 1)), truth, np.full(n, truth.mean()), rng.integers(0, 61, n).astype(float), wait)
+    clf = DelayedFeedbackClassifier(method=method, horizon=14.0)
+    clf.fit(data.X, data.y, elapsed=data.elapsed, delay=data.delay)
+    assert_allclose(clf.predict_proba(data.X)[0, 1], truth.mean(), rtol=0.015)
+
+
+@pytest.mark.parametrize("horizon", [5.0, 10.0, 20.0, None])
+def test_hazard_recovers_the_rate_whatever_the_horizon_beyond_the_last_delay(horizon):
+    predicted, truth, _ = mean_rates("hazard", draws=10, horizon=horizon, window=None)
+    assert_allclose(predicted, truth, rtol=0.02)

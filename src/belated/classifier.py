@@ -8,6 +8,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
@@ -22,6 +23,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from belated.frames import column_names, open_table, take_rows
 from belated.methods import Method, resolve_method
 from belated.models import LinearModel, Model
 from belated.observed import Observed, observe
@@ -57,7 +59,8 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    classes_ : array of the two classes, the positive one second
+    classes_ : array of the two classes
+        In sorted order; the second is the one that arrives late.
     method_ : Method
     model_ : Model
         The fitted engine.
@@ -117,23 +120,28 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         weight = _check_sample_weight(sample_weight, positive, dtype=np.float64, ensure_non_negative=True)
         _check_classes(positive, weight, self.classes_)
         self.method_ = clone(resolve_method(self.method))
-        observed = observe(positive, elapsed, delay, weight, self.window, self.horizon)
+        self.model_ = LinearModel() if self.model is None else clone(self.model, safe=False)
+        if not isinstance(self.model_, Model):
+            raise ValueError(f"model must be one of belated's models, such as LinearModel(), got {self.model!r}.")
+        observed = observe(positive, elapsed, delay, weight, self.window, self.horizon, self.classes_[-1])
         if elapsed is None and self.method_.needs_window and (self.window is not None or self.horizon is not None):
             raise ValueError(
                 f"{type(self.method_).__name__} with a window needs elapsed and delay: pass them to fit, and request them "
                 f"(set_fit_request(elapsed=True, delay=True)) where a scikit-learn meta-estimator does the fitting."
             )
+        if not weight.all():
+            # A row of weight 0 is no row: neither its age nor its features count anywhere.
+            X, observed = _take(X, weight > 0), observed.take(weight > 0)
         self.method_.check(observed)
         _log(self.method_, observed)
-        self.model_ = LinearModel() if self.model is None else clone(self.model)
-        encoded = self.model_.encode(X, weight)
+        encoded = self.model_.encode(X, observed.weight)
         risk = self.method_.risk(observed, partial(self.model_.side_margin, encoded))
         self.model_.fit(encoded, risk)
         self.link_ = risk.link
         return self
 
     def decision_function(self, X: Any) -> Floats:
-        """A score of shape (n,), positive where the positive class is likelier; log odds where there are probabilities."""
+        """A score of shape (n,), positive where the positive class is likelier; its log odds unless the loss is another."""
         margins, shared = self._margins(X)
         return self.link_.decision(margins, shared)
 
@@ -163,13 +171,17 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         if reset:
             self._fitted_on_table = is_table
         if is_table:
-            if len(X) == 0:
-                raise ValueError("X is empty: found array with 0 sample(s), while a minimum of 1 is required.")
+            if not open_table(X, "X").columns:
+                raise ValueError("X has no columns, and a classifier needs features.")
             return validate_data(self, X, reset=reset, skip_check_array=True)
+        if "LazyFrame" in type(X).__name__ or type(X) is dict:
+            open_table(X, "X")
         return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float64)
 
     def _labels(self, y: Any) -> NDArray[np.bool_]:
         y = column_or_1d(y, warn=True)
+        if y.dtype.kind == "O":  # nullable types, and what merges leave behind
+            y = np.array(y.tolist())
         assert_all_finite(y, input_name="y")
         check_classification_targets(y)
         self.classes_ = np.unique(y)
@@ -186,17 +198,21 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
 
 def _is_table(X: Any) -> bool:
     """Whether X has named columns. A pandas frame without names (of numbers, say) counts as an array, as elsewhere."""
-    return nw.dependencies.is_into_dataframe(X) and all(isinstance(name, str) for name in nw.from_native(X).columns)
+    if isinstance(X, pa.RecordBatch):
+        return True
+    return nw.dependencies.is_into_dataframe(X) and any(isinstance(name, str) for name in column_names(X))
+
+
+def _take(X: Any, keep: NDArray[np.bool_]) -> Any:
+    return take_rows(X, keep) if _is_table(X) else X[keep]
 
 
 def _check_classes(positive: NDArray[np.bool_], weight: Floats, classes: NDArray[Any]) -> None:
     if len(classes) < 2:
-        raise ValueError(
-            f"y holds one class only, {classes[0]!r}, in all {len(positive)} rows. A classifier needs both."
-        )
+        raise ValueError(f"y holds one class only, {classes[0]}, in all {len(positive)} rows. A classifier needs both.")
     for side, label in ((~positive, classes[0]), (positive, classes[1])):
         if not weight[side].sum() > 0:
-            raise ValueError(f"every row of class {label!r} has sample_weight 0. A classifier needs both classes.")
+            raise ValueError(f"every row of class {label} has sample_weight 0. A classifier needs both classes.")
 
 
 def _log(method: Method, observed: Observed) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Sequence
+from datetime import date, datetime
 from typing import Any
 
 import narwhals as nw
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from belated.checks import refuse
-from belated.frames import is_text, open_table, require, take_rows, to_arrow
+from belated.frames import decoded, is_text, open_table, require, take_rows, to_arrow
 from belated.snapshot import Snapshot
 from belated.times import DAY, NEVER, TimeColumn, parse_duration, parse_instant, read_times, show_instant
 
@@ -75,7 +76,8 @@ class EventLog:
             How far the log reaches. By default the latest time in it.
         """
         table = open_table(frame, "the log")
-        require(table, [arrival, outcome, *(features or [])], "the log")
+        require(table, [arrival, outcome], "the log")
+        chosen = _feature_names(features, table, (arrival, outcome), "the log")
         if arrival == outcome:
             raise ValueError(f"arrival and outcome name the same column, {arrival!r}.")
         arrivals, outcomes = _times(table, arrival), _times(table, outcome)
@@ -86,15 +88,15 @@ class EventLog:
             early,
             outcome,
             "{count} before the arrival",
-            [show_instant(int(t), arrivals.clock) for t in outcomes.micros[: np.argmax(early) + 1]],
+            _Shown(outcomes.micros, arrivals.clock),
             "Correct these times, drop the rows, or empty the outcome if it belongs to something else.",
         )
         return cls._build(
             table,
-            features if features is not None else [c for c in table.columns if c not in (arrival, outcome)],
+            chosen,
             arrivals,
             np.where(outcomes.missing, NEVER, outcomes.micros),
-            _latest(outcomes),
+            int(outcomes.micros[~outcomes.missing].max(initial=-NEVER)),
             until,
         )
 
@@ -119,7 +121,8 @@ class EventLog:
             open_table(arrivals, "the table of arrivals"),
             open_table(outcomes, "the table of outcomes", may_be_empty=True),
         )
-        require(table, [key, arrival, *(features or [])], "the table of arrivals")
+        require(table, [key, arrival], "the table of arrivals")
+        chosen = _feature_names(features, table, (key, arrival, outcome), "the table of arrivals")
         require(events, [key, outcome], "the table of outcomes")
         start, end = _times(table, arrival), _times(events, outcome)
         _check_arrivals(start, arrival)
@@ -139,8 +142,7 @@ class EventLog:
         usable = ~unmatched & ~early
         first = np.full(len(table), NEVER)
         np.minimum.at(first, row_of[usable], end.micros[usable])
-        chosen = features if features is not None else [c for c in table.columns if c not in (key, arrival)]
-        return cls._build(table, chosen, start, first, _latest(end), until)
+        return cls._build(table, chosen, start, first, int(end.micros[usable].max(initial=-NEVER)), until)
 
     @classmethod
     def _build(
@@ -183,7 +185,7 @@ class EventLog:
         Parameters
         ----------
         as_of : instant
-            Everything stamped at or before it is known; nothing later has any influence.
+            Everything stamped at or before it is known; nothing later has any influence. Without a zone it is UTC.
         lookback : duration, optional
             Only rows that arrived at most this long before ``as_of``. By default all.
         horizon : duration, optional
@@ -239,7 +241,51 @@ class EventLog:
 
 
 def _times(table: nw.DataFrame[Any], name: str) -> TimeColumn:
+    column = table.get_column(name)
+    if column.dtype == nw.Object:
+        _check_objects(column.to_list(), name)
     return read_times(to_arrow(table, name), name)
+
+
+def _check_objects(values: list[Any], name: str) -> None:
+    """Python dates, and datetimes with and without a zone, would silently become one kind."""
+    days = np.array([isinstance(v, date) and not isinstance(v, datetime) for v in values])
+    zoned = np.array([isinstance(v, datetime) and v.tzinfo is not None for v in values])
+    naive = np.array([isinstance(v, datetime) and v.tzinfo is None and v == v for v in values])
+    if zoned.any():
+        refuse(
+            naive,
+            name,
+            "{count} without a time zone beside others that have one",
+            values,
+            "Give all of them a zone, or none.",
+        )
+    if zoned.any() or naive.any():
+        refuse(days, name, "{count} a date beside others that are times", values, "Write all of them as times.")
+
+
+def _feature_names(features: Any, table: nw.DataFrame[Any], others: Sequence[str], what: str) -> list[str]:
+    if features is None:
+        return [name for name in table.columns if name not in others]
+    if isinstance(features, str):
+        raise ValueError(f"features={features!r} must be a list of columns, such as [{features!r}].")
+    require(table, features, what)
+    used = [name for name in features if name in others]
+    if used:
+        raise ValueError(
+            f"{', '.join(map(repr, used))} cannot be a feature: it is the arrival, the outcome or the key."
+        )
+    return list(dict.fromkeys(features))
+
+
+class _Shown:
+    """Instants as text, made only for the one that is shown."""
+
+    def __init__(self, micros: NDArray[np.int64], clock: str) -> None:
+        self.micros, self.clock = micros, clock
+
+    def __getitem__(self, row: int) -> str:
+        return show_instant(int(self.micros[row]), self.clock)
 
 
 def _check_arrivals(arrivals: TimeColumn, name: str) -> None:
@@ -267,33 +313,18 @@ def _check_clocks(arrivals: TimeColumn, arrival: str, outcomes: TimeColumn, outc
         )
 
 
-def _latest(times: TimeColumn) -> int:
-    known = times.micros[~times.missing]
-    return int(known.max()) if len(known) else -NEVER
-
-
 def _match(table: nw.DataFrame[Any], events: nw.DataFrame[Any], key: str) -> tuple[NDArray[np.int64], list[Any]]:
     """For each outcome the row of its arrival, or -1; and the outcomes' keys."""
-    ours, theirs = (to_arrow(frame, key) for frame in (table, events))
+    ours, theirs = (_keys(to_arrow(frame, key)) for frame in (table, events))
     nulls = np.asarray(ours.is_null())
-    refuse(
-        nulls,
-        key,
-        "{count} missing in the table of arrivals",
-        ["missing"] * len(nulls),
-        "Drop these rows or give them keys.",
-    )
+    missing = ["missing"] * len(nulls)
+    refuse(nulls, key, "{count} missing in the table of arrivals", missing, "Drop these rows or give them keys.")
     if theirs.null_count == len(theirs):
         theirs = theirs.cast(ours.type)
-    numeric = pa.types.is_integer(ours.type) and pa.types.is_integer(theirs.type)
-    if not numeric and not ours.type.equals(theirs.type):
-        if not (is_text(ours.type) and is_text(theirs.type)):
-            raise ValueError(
-                f"column {key!r} holds {ours.type} in the table of arrivals and {theirs.type} in the table of outcomes. Convert one of them."
-            )
-        ours, theirs = ours.cast(pa.large_string()), theirs.cast(pa.large_string())
-    elif numeric:
-        ours, theirs = ours.cast(pa.int64()), theirs.cast(pa.int64())
+    if not ours.type.equals(theirs.type):
+        raise ValueError(
+            f"column {key!r} holds {ours.type} in the table of arrivals and {theirs.type} in the table of outcomes. Convert one of them."
+        )
     first_row = np.asarray(pc.index_in(ours, value_set=ours))
     repeated = first_row != np.arange(len(first_row))
     refuse(
@@ -306,6 +337,16 @@ def _match(table: nw.DataFrame[Any], events: nw.DataFrame[Any], key: str) -> tup
     found = pc.index_in(theirs, value_set=ours)
     row_of = np.asarray(found.fill_null(-1)).astype(np.int64)
     return row_of, theirs
+
+
+def _keys(column: pa.Array) -> pa.Array:
+    """Keys as whole numbers or as text."""
+    column = decoded(column)
+    if pa.types.is_integer(column.type) and not pa.types.is_uint64(column.type):
+        return column.cast(pa.int64())
+    if is_text(column.type) or pa.types.is_null(column.type):
+        return column.cast(pa.large_string())
+    return pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.large_string())
 
 
 def _report(rows: NDArray[np.bool_], keys: Any, key: str, what: str) -> None:

@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from belated.checks import refuse
-from belated.frames import is_text, open_table, to_arrow
+from belated.frames import decoded, is_text, open_table, to_arrow
 from belated.observed import quantiles
 
 Floats = NDArray[np.float64]
@@ -34,7 +34,8 @@ class TableEncoder(BaseEstimator):
     - A missing value is a category of its own, also for numbers.
     - Dates and nested values are refused: say what about them matters.
 
-    A category that is written as a number (an id) must be converted to text or to a categorical type first.
+    A category that is written as a number (an id) must be converted to text or to a categorical type first, or it is
+    taken as a number.
 
     Parameters
     ----------
@@ -57,6 +58,9 @@ class TableEncoder(BaseEstimator):
         """Learn the encoding of a table whose rows have the given weights, and apply it."""
         if self.numbers not in ("standardise", "buckets"):
             raise ValueError(f"numbers={self.numbers!r} is not known; choose 'standardise' or 'buckets'.")
+        for name in ("max_categories", "hash_columns", "buckets"):
+            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
+                raise ValueError(f"{name}={getattr(self, name)!r} must be a whole number of at least 1.")
         frame = open_table(table, "X")
         self.columns_: dict[str, _Number | _Buckets | _OneHot | _Hashed] = {}
         offset = 0
@@ -72,7 +76,7 @@ class TableEncoder(BaseEstimator):
                     else _Buckets.learn(numbers, weight, offset, self.buckets)
                 )
             else:
-                categories = _categories(values, weight)
+                categories = _categories(values)
                 column = (
                     _OneHot(offset, categories)
                     if len(categories) <= self.max_categories
@@ -117,7 +121,7 @@ class _Number:
 
     @classmethod
     def learn(cls, numbers: Floats, weight: Floats, offset: int) -> _Number:
-        known = ~np.isnan(numbers) & (weight > 0)
+        known = ~np.isnan(numbers)
         if not known.any():
             return cls(offset, 0.0, 1.0)
         mean = float(np.average(numbers[known], weights=weight[known]))
@@ -209,25 +213,32 @@ class _Hashed:
 
 
 def _read(frame: nw.DataFrame[Any], name: str) -> pa.Array:
+    """A feature column as large text (of categories of any kind), booleans, numbers or nothing but missing values."""
     values = to_arrow(frame, name)
     kind = values.type
-    if (
-        pa.types.is_temporal(kind)
-        or pa.types.is_nested(kind)
-        or pa.types.is_binary(kind)
-        or pa.types.is_fixed_size_binary(kind)
-    ):
-        raise ValueError(
-            f"feature column {name!r} holds {kind}, which has no encoding. Derive numbers or categories from it, or leave it out."
-        )
-    return values
+    if pa.types.is_dictionary(kind):
+        try:
+            return decoded(values).cast(pa.large_string())
+        except pa.ArrowNotImplementedError:
+            kind = kind.value_type
+    if is_text(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind) or _is_number(kind):
+        return values
+    raise ValueError(
+        f"feature column {name!r} holds {kind}, which has no encoding. Derive numbers or categories (as text) from it, or leave it out."
+    )
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
 
 
 def _is_category(values: pa.Array) -> bool:
-    return is_text(values.type) or pa.types.is_boolean(values.type) or pa.types.is_null(values.type)
+    return not _is_number(values.type)
 
 
 def _text(values: pa.Array, name: str) -> pa.Array:
+    if values.null_count == len(values):
+        return pa.nulls(len(values), pa.large_string())
     if not _is_category(values):
         raise ValueError(
             f"feature column {name!r} held categories in training but holds {values.type} now. Convert it to text."
@@ -240,11 +251,10 @@ def _numbers(values: pa.Array, name: str) -> Floats:
         raise ValueError(
             f"feature column {name!r} held numbers in training but holds {values.type} now. Convert it to numbers."
         )
-    numbers = np.asarray(values.cast(pa.float64()).fill_null(np.nan))
+    numbers = np.asarray(values.cast(pa.float64(), safe=False).fill_null(np.nan))
     refuse(np.isinf(numbers), name, "{count} infinite", numbers, "Replace them by finite numbers or by missing values.")
     return numbers
 
 
-def _categories(values: pa.Array, weight: Floats) -> list[str]:
-    used = values.filter(pa.array(weight > 0)).cast(pa.large_string())
-    return sorted(value for value in used.unique().to_pylist() if value is not None)
+def _categories(values: pa.Array) -> list[str]:
+    return sorted(value for value in values.cast(pa.large_string()).unique().to_pylist() if value is not None)

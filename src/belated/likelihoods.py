@@ -61,7 +61,7 @@ class LawRisk(Risk):
         total = cumulated * factor
         if self.end is None:
             return _Terms(factor, total, -h - log_hazard, np.full_like(h, -1.0), np.zeros_like(h), None)
-        inside = np.clip((self.law.evaluate(self.end, shared)[1] - cumulated) * factor, 1e-300, 600.0)
+        inside = np.clip((self.law.evaluate(self.end, shared)[1] - cumulated) * factor, 1e-300, 300.0)
         growth = np.expm1(inside)
         bend = inside * (inside * (growth + 1.0) - growth) / growth**2
         return _Terms(factor, total, -np.log(-np.expm1(-inside)), -inside / growth, bend, factor / growth)

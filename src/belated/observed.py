@@ -14,7 +14,9 @@ late        mature and y and not early                   turned positive during 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
@@ -40,6 +42,12 @@ class Observed:
     delay: Floats | None = None
     window: float | None = None
     horizon: float | None = None
+
+    def take(self, rows: Bools) -> Observed:
+        """The same of some rows."""
+        elapsed = None if self.elapsed is None else self.elapsed[rows]
+        delay = None if self.delay is None else self.delay[rows]
+        return replace(self, y=self.y[rows], weight=self.weight[rows], elapsed=elapsed, delay=delay)
 
     @cached_property
     def total(self) -> float:
@@ -88,8 +96,9 @@ def observe(
     sample_weight: Floats | None = None,
     window: float | None = None,
     horizon: float | None = None,
+    positive: Any = 1,
 ) -> Observed:
-    """Check labels and times as they enter, and hold them together."""
+    """Check labels and times as they enter, and hold them together; ``positive`` is the label where ``y``."""
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
     window, horizon = _positive(window, "window"), _positive(horizon, "horizon")
     if window is not None and horizon is not None and horizon < window:
@@ -123,12 +132,16 @@ def observe(
     refuse(
         y & np.isnan(delay),
         "delay",
-        "{count} missing although y is 1",
+        f"{{count}} missing although y is {positive}",
         delay,
         "Give the delay of every positive, or set y to 0.",
     )
     refuse(
-        ~y & ~np.isnan(delay), "delay", "{count} known although y is 0", delay, "Use NaN where y is 0, or set y to 1."
+        ~y & ~np.isnan(delay),
+        "delay",
+        f"{{count}} known although y is not {positive}",
+        delay,
+        "Use NaN there, or change the label.",
     )
     refuse(
         delay > elapsed + tick,
@@ -152,8 +165,8 @@ def _positive(value: Any, name: str) -> float | None:
     if value is None:
         return None
     if (
-        not isinstance(value, int | float | np.number)
-        or isinstance(value, bool)
+        not isinstance(value, int | float | np.integer | np.floating)
+        or isinstance(value, bool | np.timedelta64)
         or not np.isfinite(value)
         or value <= 0
     ):
@@ -162,13 +175,22 @@ def _positive(value: Any, name: str) -> float | None:
 
 
 def _column(values: Any, name: str, n: int) -> Floats:
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"column {name!r} must hold numbers.") from None
+    """Numbers as they are, durations as days."""
+    array = np.asarray(values)
+    if array.dtype == object and any(isinstance(value, timedelta) for value in array.ravel()):
+        array = np.array(
+            [np.timedelta64("NaT") if v is None or v != v else np.timedelta64(v, "us") for v in array.ravel()]
+        )
+    if array.dtype.kind == "m":
+        array = np.where(np.isnat(array), np.nan, array / np.timedelta64(1, "D"))
+    if array.dtype == object:
+        with suppress(TypeError, ValueError):
+            array = np.array([np.nan if value is None else float(value) for value in array])
+    if array.dtype.kind not in "iufb":
+        raise ValueError(f"column {name!r} must hold numbers or durations, got {array.dtype}.")
     if array.shape != (n,):
         raise ValueError(f"column {name!r} has shape {array.shape}, but there are {n} rows.")
-    return array
+    return array.astype(np.float64)
 
 
 def grid_step(values: Floats) -> float:

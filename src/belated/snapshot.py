@@ -65,8 +65,10 @@ class Snapshot:
 
         ``window`` is a number of days (the unit of ``elapsed``), or a duration such as ``"36h"``.
         """
-        days = isinstance(window, int | float | np.number) and not isinstance(window, bool)
-        back = parse_duration(float(window) * 86400 if days else window, "window", "seconds")
+        days = isinstance(window, int | float | np.integer | np.floating) and not isinstance(
+            window, bool | np.timedelta64
+        )
+        back = parse_duration(f"{window}d" if days and window > 0 else window, "window", "seconds")
         keep = self.elapsed_micros >= back
         if not keep.any():
             raise ValueError(f"window={window!r} rewinds past the first arrival: no row is {back / DAY:g} days old.")

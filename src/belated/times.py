@@ -20,14 +20,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from belated.checks import refuse
-from belated.frames import is_text
+from belated.frames import decoded, is_text
 
 DAY = 86_400_000_000
 NEVER = np.iinfo(np.int64).max
 
 _UNITS = {"w": 7 * DAY, "d": DAY, "h": DAY // 24, "m": DAY // 1440, "min": DAY // 1440, "s": DAY // 86400}
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(min|[wdhms])")
-_LATEST_SECOND = 10**11  # the year 5138; larger numbers are milliseconds or finer
+_LATEST = 10**17  # microseconds: the year 5138; what is later is milliseconds taken for seconds, or means "never"
 
 
 def to_days(micros: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -40,12 +40,14 @@ def parse_duration(value: Any, name: str, clock: str = "datetime") -> int:
     >>> parse_duration("36h", "lookback") == parse_duration(timedelta(days=1.5), "lookback")
     True
     """
+    if isinstance(value, float | np.floating) and not np.isfinite(value):
+        raise ValueError(f"{name}={value!r} is not a duration.")
     if isinstance(value, np.timedelta64):
         micros = int(value.astype("timedelta64[us]").astype(np.int64))
     elif isinstance(value, timedelta):
         micros = round(value / timedelta(microseconds=1))
     elif isinstance(value, str):
-        text = value.strip().lower()
+        text = value.strip()
         parts = _PART.findall(text)
         if not parts or _PART.sub("", text).strip():
             raise ValueError(
@@ -62,6 +64,8 @@ def parse_duration(value: Any, name: str, clock: str = "datetime") -> int:
         raise ValueError(f"{name} must be a duration such as '21d' or a timedelta, got {type(value).__name__}.")
     if micros <= 0:
         raise ValueError(f"{name}={value!r} must be longer than zero.")
+    if micros > _LATEST:
+        raise ValueError(f"{name}={value!r} is longer than any log.")
     return micros
 
 
@@ -73,6 +77,8 @@ def parse_instant(value: Any, name: str, clock: str) -> int:
             raise ValueError(
                 f"{name}={value!r}: this log counts seconds, so give a number of seconds on the same clock."
             )
+        if abs(value) > _LATEST / 1e6:
+            raise ValueError(f"{name}={value!r} is not plausible as seconds (after the year 5000).")
         return round(float(value) * 1e6)
     if isinstance(value, np.datetime64):
         value = value.astype("datetime64[us]").item()
@@ -110,9 +116,10 @@ class TimeColumn:
 
 def read_times(column: pa.Array, name: str) -> TimeColumn:
     """Read one Arrow column as instants; empty text counts as missing."""
+    column = decoded(column)
     kind = column.type
     if is_text(kind):
-        text = pc.utf8_trim_whitespace(column.cast(pa.large_string()))
+        text = pc.utf8_trim_whitespace(column)
         column = _parse_text(pc.if_else(pc.equal(text, ""), None, text), name)
         kind = column.type
     missing = np.asarray(column.is_null())
@@ -120,24 +127,49 @@ def read_times(column: pa.Array, name: str) -> TimeColumn:
         return TimeColumn(np.zeros(len(column), dtype=np.int64), missing, "empty", False)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         zoned = pa.types.is_timestamp(kind) and kind.tz is not None
-        unit = pa.timestamp("us", tz=kind.tz if zoned else None)
-        values = column.cast(unit, safe=False).cast(pa.int64()).fill_null(0)
-        return TimeColumn(np.asarray(values), missing, "datetime", zoned)
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        seconds = np.asarray(column.cast(pa.float64()).fill_null(np.nan))
+        fine = pa.types.is_timestamp(kind) and kind.unit == "ns"
+        try:
+            stamps = column.cast(pa.timestamp("us", tz=kind.tz if zoned else None), safe=not fine)
+        except pa.ArrowInvalid as error:
+            raise ValueError(
+                f"column {name!r} holds times out of any range ({error}). Empty them where they mean 'never'."
+            ) from None
+        micros = np.asarray(stamps.cast(pa.int64()).fill_null(0))
+        _plausible(micros / 1e6, missing, name, "Empty the outcome where it means 'never'.")
+        return TimeColumn(micros, missing, "datetime", zoned)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        seconds = np.asarray(column.cast(pa.float64(), safe=False).fill_null(np.nan))
         missing = np.isnan(seconds)
-        refuse(
-            np.abs(seconds) > _LATEST_SECOND,
-            name,
-            "{count} not plausible as seconds (after the year 5000)",
-            seconds,
-            "Divide milliseconds by 1e3 (nanoseconds by 1e9), or pass datetimes.",
-        )
+        advice = "Divide milliseconds by 1e3 (nanoseconds by 1e9), or pass datetimes."
+        _plausible(seconds, missing, name, advice)
+        if not missing.all() and _look_like_dates(seconds[~missing]):
+            raise ValueError(
+                f"column {name!r} holds numbers such as {seconds[~missing][0]:.0f}, which look like dates written YYYYMMDD, not like seconds. Parse them first."
+            )
         clock = "empty" if missing.all() else "seconds"
         return TimeColumn(np.rint(np.where(missing, 0.0, seconds) * 1e6).astype(np.int64), missing, clock, False)
     raise ValueError(
         f"column {name!r} holds {kind}, which is no time. Pass datetimes, ISO 8601 strings, or seconds as numbers."
     )
+
+
+def _plausible(seconds: NDArray[np.float64], missing: NDArray[np.bool_], name: str, advice: str) -> None:
+    # Before the year 1 there is no datetime to show.
+    bad = ~missing & ((seconds > _LATEST / 1e6) | (seconds < -6.2e10))
+    refuse(
+        bad,
+        name,
+        "{count} not plausible as times in seconds since 1970 (after the year 5000, or before the year 5)",
+        seconds,
+        advice,
+    )
+
+
+def _look_like_dates(seconds: NDArray[np.float64]) -> bool:
+    if seconds.min() < 19000101 or seconds.max() > 21001231 or (seconds != np.rint(seconds)).any():
+        return False
+    month, day = seconds // 100 % 100, seconds % 100
+    return bool(((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).all())
 
 
 def _parse_text(text: pa.Array, name: str) -> pa.Array:

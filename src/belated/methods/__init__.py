@@ -42,6 +42,8 @@ def resolve_method(method: str | Method) -> Method:
         return METHODS[method]()
     if isinstance(method, Method):
         return method
+    if isinstance(method, type) and issubclass(method, Method):
+        raise ValueError(f"method={method.__name__} is a class; pass an object, {method.__name__}().")
     raise ValueError(f"method={method!r} is not known; choose one of {', '.join(METHODS)}, or pass a method object.")
 
 

@@ -68,6 +68,13 @@ class Method(BaseEstimator):
             )
 
 
+def require_mature_positives(observed: Observed, name: str) -> None:
+    if not (observed.mature & observed.y).any():
+        raise ValueError(
+            f"{name} learns from mature positives, and there are none. Shorten the window or lengthen the lookback."
+        )
+
+
 def warn_if_nothing_late(observed: Observed, name: str) -> None:
     if observed.elapsed is not None and not observed.late.any():
         warnings.warn(

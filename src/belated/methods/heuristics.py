@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import logit
 
 from belated.links import Ratio, Sigmoid
-from belated.methods.base import Learner, Method, warn_if_nothing_late
+from belated.methods.base import Learner, Method, require_mature_positives, warn_if_nothing_late
 from belated.methods.delayed_feedback import late_weights
 from belated.observed import Observed
 from belated.risk import Risk, SeparateRisks, WeightedRisk
@@ -16,7 +16,7 @@ class Rescale(Method):
     """BL, its odds multiplied by one constant.
 
     The constant takes the average rate from what is observed, mean(y), to what it will become,
-    mean(y) + sum of the late rows' matched weights: with an intercept alone it equals ConvDF.
+    mean(y) + sum of the late rows' matched weights: for a model that is an intercept and no more it equals ConvDF.
     """
 
     needs_window = True
@@ -59,11 +59,10 @@ class STC(Method):
 
     def risk(self, observed: Observed, learner: Learner) -> Risk:
         assert observed.elapsed is not None and observed.delay is not None and observed.window is not None
-        converted = observed.mature & observed.y & (observed.weight > 0)
-        if not converted.any():
-            raise ValueError(
-                "STC learns from mature positives, and there are none. Shorten the window or lengthen the lookback."
-            )
+        converted = observed.mature & observed.y
+        require_mature_positives(observed, "STC")
+        if not 0 < self.ceiling <= 1:
+            raise ValueError(f"ceiling={self.ceiling!r} must be above 0 and at most 1.")
         short = self.short
         if short is None:
             short = float(

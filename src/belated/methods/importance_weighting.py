@@ -24,6 +24,8 @@ class FSIW(Method):
     about ``2 * bins`` groups at quantiles of age and of delay; more of them, or a larger ``max_weight``, trade bias for
     variance, and 1 / p makes a bias of variance too.
 
+    The auxiliary models are regularised as the main one is, age included.
+
     Parameters
     ----------
     bins : int
@@ -42,6 +44,8 @@ class FSIW(Method):
 
     def risk(self, observed: Observed, learner: Learner) -> Risk:
         loss = resolve_loss(self.loss, False, "FSIW")
+        if not self.max_weight >= 1 or self.bins < 1:
+            raise ValueError(f"max_weight={self.max_weight!r} and bins={self.bins!r} must be at least 1.")
         warn_if_nothing_late(observed, "FSIW")
         r1, r0 = self._ratios(observed, learner)
         share = observed.weight / observed.total
@@ -60,7 +64,6 @@ class FSIW(Method):
         then, now = np.searchsorted(edges, observed.rewound), np.searchsorted(edges, observed.elapsed)
 
         def probability(target: Bools, rows: Bools) -> Floats:
-            rows = rows & (observed.weight > 0)
             if target[rows].all() or not target[rows].any():
                 return np.full(len(rows), float(target[rows].all()))
             share = observed.weight[rows] / observed.weight[rows].sum()

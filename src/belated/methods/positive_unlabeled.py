@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from belated.losses import Loss, resolve_loss
-from belated.methods.base import Learner, Method
+from belated.methods.base import Learner, Method, require_mature_positives
 from belated.observed import Observed
 from belated.risk import Risk, WeightedRisk
 
@@ -24,6 +24,7 @@ class PNUTW(Method):
         if not 0 <= self.omega <= 1:
             raise ValueError(f"omega={self.omega!r} must be between 0 (TW) and 1 (PUTW).")
         loss = resolve_loss(self.loss, self.omega > 0, type(self).__name__)
+        require_mature_positives(observed, type(self).__name__)
         mature = observed.weight * observed.mature / observed.mature_total
         a = mature * observed.y
         b = self.omega * (observed.weight / observed.total - a) + (1 - self.omega) * mature * ~observed.y
@@ -60,6 +61,8 @@ class PU(Method):
     def risk(self, observed: Observed, learner: Learner) -> Risk:
         if self.prior is not None and not 0 < self.prior < 1:
             raise ValueError(f"prior={self.prior!r} must be between 0 and 1.")
+        if self.prior is None:
+            require_mature_positives(observed, "PU")
         positives = observed.weight * observed.y
         prior = self.prior if self.prior is not None else positives[observed.mature].sum() / observed.mature_total
         a = prior * positives / positives.sum()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from belated.losses import Loss, resolve_loss
-from belated.methods.base import Learner, Method
+from belated.methods.base import Learner, Method, require_mature_positives
 from belated.observed import Observed
 from belated.risk import Risk, WeightedRisk
 
@@ -20,5 +20,6 @@ class TW(Method):
         self.loss = loss
 
     def risk(self, observed: Observed, learner: Learner) -> Risk:
+        require_mature_positives(observed, "TW")
         share = observed.weight * observed.mature / observed.mature_total
         return WeightedRisk(share * observed.y, share * ~observed.y, resolve_loss(self.loss, False, "TW"))

@@ -21,7 +21,7 @@ from belated.solvers.preconditioner import Preconditioner
 
 Floats = NDArray[np.float64]
 
-# Floating point cannot always reach `tol`; a gradient this small still fixes a probability to about six digits.
+# Floating point cannot always reach `tol`; a gradient this small is no reason to warn.
 _GOOD_ENOUGH = 1e-5
 
 _SAMPLE = 50_000  # rows
@@ -36,6 +36,7 @@ class LinearModel(Model):
     l2 : float
         In terms of scikit-learn's C on n rows, 1 / (2 n C).
     fit_intercept : bool
+        Of the first margin; further ones (the delay of DFM, say) always have theirs.
     tol : float
         Stop when no entry of the gradient exceeds this, in coordinates scaled to unit curvature.
     max_iter : int
@@ -95,8 +96,10 @@ class LinearModel(Model):
         return np.asarray(encoded @ features) + levels[at] + intercept[0]
 
     def _solve(self, matrix: Matrix, risk: Risk) -> tuple[_Problem, Solution]:
-        if not self.l2 >= 0:
-            raise ValueError(f"l2={self.l2!r} must be at least 0.")
+        if not isinstance(self.l2, int | float | np.floating) or not 0 <= self.l2 < np.inf:
+            raise ValueError(f"l2={self.l2!r} must be a finite number of at least 0.")
+        if self.max_iter < 1:
+            raise ValueError(f"max_iter={self.max_iter!r} must be at least 1.")
         if risk.minibatch_only:
             raise ValueError(
                 "ascent=True is a rule for mini-batches, and LinearModel minimises over all rows at once: use ascent=False here."
@@ -138,7 +141,8 @@ class _Problem:
         self.matrix = matrix
         self.risk = risk
         self.l2 = l2
-        self.has_intercept = np.array([fit_intercept and wanted for wanted in risk.intercepts])
+        # The first margin is the classifier's; the level of another sets a scale, of time for one, and is never given up.
+        self.has_intercept = np.array([wanted and (fit_intercept or k > 0) for k, wanted in enumerate(risk.intercepts)])
 
     def unpack(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
         m, columns, k = self.risk.n_margins, self.matrix.shape[1], int(self.has_intercept.sum())
