@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import re
 import warnings
-from datetime import datetime
+from datetime import UTC, date, datetime
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from simulate import simulate
+from sklearn.linear_model import LogisticRegression
 
-from belated import DFM, PNUTW, PU, STC, ConvDF, DelayedFeedbackClassifier, EventLog, LinearModel, NnDF, TableEncoder
+from belated import (
+    DFM,
+    FSIW,
+    PNUTW,
+    PU,
+    STC,
+    ConvDF,
+    DelayedFeedbackClassifier,
+    EventLog,
+    LinearModel,
+    NnDF,
+    TableEncoder,
+)
 from belated.losses import Loss
 
 GOOD = pd.DataFrame(
@@ -75,7 +88,61 @@ LOGS = {
     ),
     "milliseconds": (
         lambda: one(with_(at=[1709251200000] * 3, out=[None] * 3)),
-        "column 'at': 3 rows are not plausible as times in seconds since 1970 (after the year 5000, or before the year 5), the first at row 0 (1709251200000.0). Divide",
+        "column 'at': 3 rows are not plausible as a time (after the year 5000, or before the year 5), the first at row 0 (1709251200000.0). Divide",
+    ),
+    "outcomes that mean never": (
+        lambda: one(with_(out=["9999-12-31", "", "2024-03-03"])),
+        "column 'out': 1 row is not plausible as a time (after the year 5000, or before the year 5), the first at row 0 (9999-12-31 00:00:00). Empty",
+    ),
+    "times that overflow": (
+        lambda: one(with_(out=np.array(["2024-03-04", "NaT", "600000-01-01"], "M8[s]"))),
+        "column 'out' holds times out of any range",
+    ),
+    "dates written as numbers": (
+        lambda: one(with_(at=[20240301, 20240302, 20240303], out=[None] * 3)),
+        "column 'at' holds numbers such as 20240301, which look like dates written YYYYMMDD",
+    ),
+    "objects with and without a zone": (
+        lambda: one(
+            with_(
+                at=pd.Series(
+                    [datetime(2024, 3, 1, tzinfo=UTC), datetime(2024, 3, 1), datetime(2024, 3, 1)], dtype=object
+                )
+            )
+        ),
+        "column 'at': 2 rows are without a time zone beside others that have one, the first at row 1",
+    ),
+    "objects that are dates and times": (
+        lambda: one(
+            with_(at=pd.Series([date(2024, 3, 1), datetime(2024, 3, 1, 5), datetime(2024, 3, 1)], dtype=object))
+        ),
+        "column 'at': 1 row is a date beside others that are times, the first at row 0 (2024-03-01).",
+    ),
+    "columns without a name": (
+        lambda: one(GOOD.rename(columns={"x": 0})),
+        "the log has columns whose names are no strings, the first of them 0.",
+    ),
+    "columns of one name": (
+        lambda: one(pd.concat([GOOD, GOOD["x"]], axis=1)),
+        "the log has several columns named 'x'.",
+    ),
+    "features as text": (lambda: one(features="x"), "features='x' must be a list of columns, such as ['x']."),
+    "the outcome as a feature": (lambda: one(features=["x", "out"]), "'out' cannot be a feature"),
+    "a month that could be a minute": (
+        lambda: one().snapshot("2024-03-03", lookback="1M"),
+        "lookback='1M' is not a duration.",
+    ),
+    "an endless lookback": (
+        lambda: one().snapshot("2024-03-03", lookback=float("nan")),
+        "lookback=nan is not a duration.",
+    ),
+    "a horizon longer than any log": (
+        lambda: one().snapshot("2024-03-03", horizon="900000000d"),
+        "is longer than any log.",
+    ),
+    "negative rewinding": (
+        lambda: one().snapshot("2024-03-03").rewind(-1),
+        "window=-1 must be a positive number of days.",
     ),
     "booleans as times": (lambda: one(with_(at=[True, False, True])), "column 'at' holds bool, which is no time."),
     "mixed types": (
@@ -245,6 +312,41 @@ FITS = {
         lambda: fit(X=TABLE.X.assign(day=datetime(2024, 1, 1))),
         "feature column 'day' holds timestamp",
     ),
+    "features that are binary": (
+        lambda: fit(X=pl.DataFrame({"i": [b"1", b"2"] * 200})),
+        "feature column 'i' holds large_binary, which has no encoding.",
+    ),
+    "features that are intervals": (
+        lambda: fit(X=TABLE.X.assign(i=pd.cut(TABLE.X["a"], 3))),
+        "feature column 'i' holds",
+    ),
+    "no features": (lambda: fit(X=TABLE.X[[]]), "X has no columns"),
+    "features of one name": (
+        lambda: fit(X=pd.concat([TABLE.X, TABLE.X["a"]], axis=1)),
+        "X has several columns named 'a'.",
+    ),
+    "a lazy table": (lambda: fit(X=pl.LazyFrame({"a": [1]})), "got LazyFrame. Collect the lazy frame first."),
+    "missing labels": (lambda: fit(y=pd.Series([1, None] * 200, dtype="Int64")), "Input y contains NaN"),
+    "elapsed that are dates": (
+        lambda: fit(elapsed=pd.date_range("2024", periods=400)),
+        "column 'elapsed' must hold numbers or durations, got datetime64",
+    ),
+    "window as a duration": (
+        lambda: fit(window=np.timedelta64(5, "D")),
+        "must be a positive number, in the unit of elapsed.",
+    ),
+    "a method's class": (lambda: fit(ConvDF), "method=ConvDF is a class; pass an object, ConvDF()."),
+    "a foreign model": (
+        lambda: fit(model=LogisticRegression()),
+        "model must be one of belated's models, such as LinearModel()",
+    ),
+    "unbounded weights": (lambda: fit(FSIW(max_weight=0.5)), "max_weight=0.5 and bins=5 must be at least 1."),
+    "a ceiling above 1": (lambda: fit(STC(ceiling=3)), "ceiling=3 must be above 0 and at most 1."),
+    "no buckets": (
+        lambda: fit(X=TABLE.X, model=LinearModel(encoder=TableEncoder(buckets=0))),
+        "buckets=0 must be a whole number of at least 1.",
+    ),
+    "no iterations": (lambda: fit(model=LinearModel(max_iter=0)), "max_iter=0 must be at least 1."),
     "unknown method": (lambda: fit("convdff"), "method='convdff' is not known; choose one of bl, tw, putw"),
     "unknown normalizer": (lambda: fit(ConvDF("mine")), "normalizer='mine' is not known"),
     "unknown delay law": (lambda: fit(DFM("gamma")), "delay='gamma' is not a delay law"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import numpy as np
@@ -212,3 +213,22 @@ def test_until_says_how_far_the_log_reaches():
     log = EventLog.from_frame(frame, arrival="at", outcome="out", until="2024-06-01")
     assert log.snapshot("2024-05-01").y.tolist() == [0, 0]
     assert len(log.matured("2024-03-01", "2024-03-02", horizon="30d")) == 2
+
+
+def test_outcomes_that_do_not_count_do_not_stretch_the_log():
+    arrivals = pd.DataFrame({"id": [1, 2], "at": stamps(0, 1)})
+    outcomes = pd.DataFrame({"id": [1, 9], "out": [*stamps(2), datetime(2030, 1, 1)]})
+    with pytest.warns(OutcomeWarning, match="match no arrival"):
+        log = EventLog.from_frames(arrivals, outcomes, key="id", arrival="at", outcome="out")
+    with pytest.raises(ValueError, match="labels are not final"):
+        log.matured("2024-03-01", "2024-03-02", horizon="30d")
+
+
+@pytest.mark.parametrize(
+    "keys", [["a", "b"], [uuid.UUID(int=1), uuid.UUID(int=2)], np.array([2**64 - 1, 5], np.uint64)]
+)
+def test_kinds_of_keys(keys):
+    arrivals = pd.DataFrame({"id": keys, "at": stamps(0, 1)})
+    outcomes = pd.DataFrame({"id": keys[1:], "out": stamps(2)})
+    log = EventLog.from_frames(arrivals, outcomes, key="id", arrival="at", outcome="out")
+    assert log.snapshot("2024-03-01T02:00").y.tolist() == [0, 1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -100,3 +101,27 @@ def test_categorical_types_are_text():
         DelayedFeedbackClassifier(method="bl").fit(X, data.y).predict_proba(X) for X in (data.X, typed)
     )
     assert_array_equal(text, categorical)
+
+
+@pytest.mark.parametrize("make", [pd.Categorical, lambda v: pd.Series(v.astype(str))])
+def test_numbers_in_a_categorical_type_are_categories(make):
+    encoder = TableEncoder()
+    encode(encoder, pd.DataFrame({"id": make(np.arange(40) % 3)}))
+    assert encoder.get_feature_names_out().tolist() == ["id=0", "id=1", "id=2", "id missing"]
+
+
+def test_other_kinds_of_arrow_columns():
+    y = np.arange(200) % 2
+    plain = pa.table({"c": ["a", "b"] * 100})
+    expected = DelayedFeedbackClassifier(method="bl").fit(plain, y).predict_proba(plain)
+    for column in (pa.array(["a", "b"] * 100, pa.string_view()), pa.array(["a", "b"] * 100).dictionary_encode()):
+        for table in (pa.table({"c": column}), pa.RecordBatch.from_pydict({"c": column})):
+            clf = DelayedFeedbackClassifier(method="bl").fit(table, y)
+            assert_array_equal(clf.predict_proba(table), expected)
+
+
+def test_columns_that_turn_out_all_missing():
+    data = simulate(seed=6, n=400, frame="pandas")
+    clf = DelayedFeedbackClassifier(method="bl").fit(data.X, data.y)
+    for blank in (np.nan, None):
+        assert np.isfinite(clf.predict_proba(data.X.assign(a=blank, group=blank))).all()

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pickle
+from datetime import timedelta
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
@@ -111,3 +115,29 @@ def test_no_probabilities_from_the_double_hinge():
     clf = DelayedFeedbackClassifier(method=BL(loss="double_hinge")).fit(data.X, data.y)
     assert not hasattr(clf, "predict_proba")
     assert_array_equal(clf.predict(data.X), (clf.decision_function(data.X) > 0).astype(int))
+
+
+@pytest.mark.parametrize("kind", ["durations", "list of timedeltas", "polars", "pyarrow", "nullable"])
+def test_kinds_of_time_columns(kind):
+    data = simulate(seed=7, n=300)
+    hours = [np.rint(values * 24) for values in (data.elapsed + 1, data.delay)]
+    convert = {
+        "durations": lambda v: pd.Series(pd.to_timedelta(v, unit="h")),
+        "list of timedeltas": lambda v: [None if np.isnan(h) else timedelta(hours=h) for h in v],
+        "polars": lambda v: pl.Series(v / 24, nan_to_null=True),
+        "pyarrow": lambda v: pa.array(v / 24),
+        "nullable": lambda v: pd.Series(v / 24).astype("Float64"),
+    }[kind]
+    clf = DelayedFeedbackClassifier(method="convdf", window=5.0)
+    expected = clf.fit(data.X, data.y, elapsed=hours[0] / 24, delay=hours[1] / 24).predict_proba(data.X)
+    p = clf.fit(data.X, data.y, elapsed=convert(hours[0]), delay=convert(hours[1])).predict_proba(data.X)
+    assert_allclose(p, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["boolean", "Int64", "object"])
+def test_kinds_of_labels(dtype):
+    data = simulate(seed=8, n=300)
+    y = pd.Series(data.y if dtype == "Int64" else data.y == 1, dtype=dtype)
+    clf = DelayedFeedbackClassifier(method="bl").fit(data.X, y)
+    assert clf.classes_.tolist() == ([0, 1] if dtype == "Int64" else [False, True])
+    assert clf.classes_.dtype.kind == ("i" if dtype == "Int64" else "b")

@@ -162,6 +162,7 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         return self.model_.margins(self._features(X, reset=False)), self.model_.shared_
 
     def _features(self, X: Any, reset: bool) -> Any:
+        X = pa.Table.from_batches([X]) if isinstance(X, pa.RecordBatch) else X
         is_table = _is_table(X)
         if not reset and is_table != self._fitted_on_table:
             kinds = ("an array", "a table")
@@ -179,9 +180,9 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float64)
 
     def _labels(self, y: Any) -> NDArray[np.bool_]:
-        y = column_or_1d(y, warn=True)
+        y = column_or_1d(np.asarray(y), warn=True)
         if y.dtype.kind == "O":  # nullable types, and what merges leave behind
-            y = np.array(y.tolist())
+            y = np.array([np.nan if type(value).__name__ in ("NAType", "NoneType") else value for value in y])
         assert_all_finite(y, input_name="y")
         check_classification_targets(y)
         self.classes_ = np.unique(y)
@@ -198,9 +199,10 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
 
 def _is_table(X: Any) -> bool:
     """Whether X has named columns. A pandas frame without names (of numbers, say) counts as an array, as elsewhere."""
-    if isinstance(X, pa.RecordBatch):
-        return True
-    return nw.dependencies.is_into_dataframe(X) and any(isinstance(name, str) for name in column_names(X))
+    if not nw.dependencies.is_into_dataframe(X):
+        return False
+    names = column_names(X)
+    return not names or any(isinstance(name, str) for name in names)
 
 
 def _take(X: Any, keep: NDArray[np.bool_]) -> Any:

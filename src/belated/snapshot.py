@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,9 @@ class Snapshot:
         days = isinstance(window, int | float | np.integer | np.floating) and not isinstance(
             window, bool | np.timedelta64
         )
-        back = parse_duration(f"{window}d" if days and window > 0 else window, "window", "seconds")
+        if days and not 0 < window < 1e8:
+            raise ValueError(f"window={window!r} must be a positive number of days.")
+        back = parse_duration(timedelta(days=float(window)) if days else window, "window")
         keep = self.elapsed_micros >= back
         if not keep.any():
             raise ValueError(f"window={window!r} rewinds past the first arrival: no row is {back / DAY:g} days old.")

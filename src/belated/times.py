@@ -135,13 +135,13 @@ def read_times(column: pa.Array, name: str) -> TimeColumn:
                 f"column {name!r} holds times out of any range ({error}). Empty them where they mean 'never'."
             ) from None
         micros = np.asarray(stamps.cast(pa.int64()).fill_null(0))
-        _plausible(micros / 1e6, missing, name, "Empty the outcome where it means 'never'.")
+        _plausible(micros / 1e6, missing, name, micros.view("M8[us]"), "Empty the outcome where it means 'never'.")
         return TimeColumn(micros, missing, "datetime", zoned)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         seconds = np.asarray(column.cast(pa.float64(), safe=False).fill_null(np.nan))
         missing = np.isnan(seconds)
         advice = "Divide milliseconds by 1e3 (nanoseconds by 1e9), or pass datetimes."
-        _plausible(seconds, missing, name, advice)
+        _plausible(seconds, missing, name, seconds, advice)
         if not missing.all() and _look_like_dates(seconds[~missing]):
             raise ValueError(
                 f"column {name!r} holds numbers such as {seconds[~missing][0]:.0f}, which look like dates written YYYYMMDD, not like seconds. Parse them first."
@@ -153,16 +153,10 @@ def read_times(column: pa.Array, name: str) -> TimeColumn:
     )
 
 
-def _plausible(seconds: NDArray[np.float64], missing: NDArray[np.bool_], name: str, advice: str) -> None:
-    # Before the year 1 there is no datetime to show.
+def _plausible(seconds: NDArray[np.float64], missing: NDArray[np.bool_], name: str, values: Any, advice: str) -> None:
+    # Before the year 5, and there is hardly a datetime to show.
     bad = ~missing & ((seconds > _LATEST / 1e6) | (seconds < -6.2e10))
-    refuse(
-        bad,
-        name,
-        "{count} not plausible as times in seconds since 1970 (after the year 5000, or before the year 5)",
-        seconds,
-        advice,
-    )
+    refuse(bad, name, "{count} not plausible as a time (after the year 5000, or before the year 5)", values, advice)
 
 
 def _look_like_dates(seconds: NDArray[np.float64]) -> bool:
