@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -15,6 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from belated import BL, DFM, FSIW, PNUTW, PUTW, TW, ConvDF, DelayedFeedbackClassifier, Hazard, LinearModel, NnDF
 from belated.methods import METHODS
 from belated.observed import observe
+from belated.risk import WeightedRisk
 
 L2 = 1e-3
 
@@ -58,10 +61,8 @@ def test_last_stage_of_fsiw_equals_scikit_learn():
     clf = fit(FSIW(), data)
     observed = observe(data.y == 1, data.elapsed, data.delay, None, 5.0, 20.0)
 
-    def side(*arguments):
-        return LinearModel(l2=L2).side_margin(data.X, *arguments)
-
-    risk = FSIW().risk(observed, side)
+    model = LinearModel(l2=L2)
+    risk = FSIW().risk(observed, partial(model.side_margin, model.encode(data.X, np.ones(len(data.y)))))
     assert_allclose(clf.predict_proba(data.X)[:, 1], duplicated_logistic(data.X, risk.a, risk.b), atol=1e-6)
 
 
@@ -71,10 +72,9 @@ def test_auxiliary_models_of_fsiw_equal_scikit_learn():
     rows, target = rng.uniform(size=len(data.y)) < 0.5, rng.uniform(size=len(data.y)) < 0.3
     groups = rng.integers(0, 5, len(data.y))
     share = 1 / rows.sum()
-    from belated.risk import WeightedRisk
-
     risk = WeightedRisk(share * target[rows], share * ~target[rows])
-    margin = LinearModel(l2=L2).side_margin(data.X, risk, rows, groups[rows], np.roll(groups, 1))
+    model = LinearModel(l2=L2)
+    margin = model.side_margin(model.encode(data.X, np.ones(len(data.y))), risk, rows, groups[rows], np.roll(groups, 1))
     reference = LogisticRegression(C=1 / (2 * L2 * rows.sum()), tol=1e-12, max_iter=1000, solver="newton-cholesky")
     reference.fit(np.column_stack([data.X, np.eye(5)[groups]])[rows], target[rows])
     expected = reference.predict_proba(np.column_stack([data.X, np.eye(5)[np.roll(groups, 1)]]))[:, 1]
@@ -227,7 +227,7 @@ def test_wide_sparse_matrix():
     X = sparse.hstack(
         [sparse.csr_array(data.X), sparse.random_array((2000, 3000), density=0.002, rng=rng)], format="csr"
     )
-    clf = fit("bl", data, X=X)
+    clf = fit("bl", data, X=X, model=LinearModel(l2=L2, tol=1e-13))
     reference = LogisticRegression(C=1 / (2 * L2 * 2000), tol=1e-10, max_iter=10000).fit(X, data.y)
     assert_allclose(clf.predict_proba(X), reference.predict_proba(X), atol=1e-5)
 

@@ -3,6 +3,7 @@
 from belated.classifier import DelayedFeedbackClassifier
 from belated.events import EventLog, OutcomeWarning
 from belated.features import TableEncoder
+from belated.fields import FieldMatrix
 from belated.methods import BL, DFM, FSIW, PNUTW, PU, PUTW, STC, TW, ConvDF, Hazard, NnDF, Rescale
 from belated.models import LinearModel
 from belated.snapshot import Snapshot
@@ -21,6 +22,7 @@ __all__ = [
     "ConvDF",
     "DelayedFeedbackClassifier",
     "EventLog",
+    "FieldMatrix",
     "Hazard",
     "LinearModel",
     "NnDF",

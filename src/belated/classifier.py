@@ -23,6 +23,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from belated.fields import FieldMatrix
 from belated.frames import column_names, open_table, take_rows
 from belated.methods import Method, resolve_method
 from belated.models import LinearModel, Model
@@ -103,7 +104,7 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array, CSR matrix, or pandas, polars or pyarrow table of shape (n, n_features)
+        X : array, CSR matrix, FieldMatrix, or pandas, polars or pyarrow table, of n rows
         y : array of shape (n,)
             The labels now: positive where the outcome has been seen.
         elapsed : array of shape (n,), optional
@@ -162,6 +163,8 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         return self.model_.margins(self._features(X, reset=False)), self.model_.shared_
 
     def _features(self, X: Any, reset: bool) -> Any:
+        if isinstance(X, FieldMatrix):
+            return self._fields(X, reset)
         X = pa.Table.from_batches([X]) if isinstance(X, pa.RecordBatch) else X
         is_table = _is_table(X)
         if not reset and is_table != self._fitted_on_table:
@@ -178,6 +181,15 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         if "LazyFrame" in type(X).__name__ or type(X) is dict:
             open_table(X, "X")
         return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float64)
+
+    def _fields(self, X: FieldMatrix, reset: bool) -> FieldMatrix:
+        if len(X) == 0:
+            raise ValueError("X is empty.")
+        if reset:
+            self._fitted_on_table, self.n_features_in_, self._n_columns = False, X.n_fields, X.n_columns
+        elif (self.n_features_in_, getattr(self, "_n_columns", None)) != (X.n_fields, X.n_columns):
+            raise ValueError(f"{X!r} does not match fit, where there were {self.n_features_in_} features.")
+        return X
 
     def _labels(self, y: Any) -> NDArray[np.bool_]:
         y = column_or_1d(np.asarray(y), warn=True)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from belated import rowwise
 from belated.links import Link, link_of
 from belated.losses import LogisticLoss, Loss
 
@@ -79,6 +80,9 @@ class WeightedRisk(Risk):
 
     def value_and_gradient(self, margins: Floats, shared: Floats = _NONE) -> tuple[float, Floats, Floats]:
         g = margins[:, 0]
+        if isinstance(self.loss, LogisticLoss) and len(g) >= rowwise.MANY:
+            total, gradient = rowwise.logistic(g, self.a, self.b)
+            return total, gradient[:, None], _NONE
         if self.loss.linear_odd:
             both = self.a + self.b
             value = np.einsum("i,i->", both, self.loss.value(-g)) - np.einsum("i,i->", self.a, g)

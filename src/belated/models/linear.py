@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, TypeAlias, TypeGuard
 
 import narwhals as nw
 import numpy as np
@@ -12,12 +12,18 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from belated.features import Matrix, TableEncoder
+from belated.features import TableEncoder
+from belated.fields import FieldMatrix
+from belated.losses import LogisticLoss
 from belated.models.base import Model
-from belated.risk import NonNegativeRisk, Risk
+from belated.risk import NonNegativeRisk, Risk, WeightedRisk
+from belated.solvers import kernels
 from belated.solvers.continuation import minimise_corrected, minimise_rounded
+from belated.solvers.dual import minimise_dual
 from belated.solvers.lbfgs import Solution, minimise
 from belated.solvers.preconditioner import Preconditioner
+from belated.solvers.rows import PlainRows, SparseRows
+from belated.solvers.wide import minimise_wide
 
 Floats = NDArray[np.float64]
 
@@ -25,7 +31,10 @@ Floats = NDArray[np.float64]
 _GOOD_ENOUGH = 1e-5
 
 _SAMPLE = 50_000  # rows
-_DENSE_BLOCK = 1000  # columns
+_MAX_EPOCHS = 60
+DENSE_BLOCK = 1000  # columns
+
+Design: TypeAlias = PlainRows | SparseRows
 
 
 class LinearModel(Model):
@@ -38,10 +47,12 @@ class LinearModel(Model):
     fit_intercept : bool
         Of the first margin; further ones (the delay of DFM, say) always have theirs.
     tol : float
-        Stop when no entry of the gradient exceeds this, in coordinates scaled to unit curvature.
+        Up to 1,000 columns, stop when no entry of the gradient exceeds this in coordinates scaled to unit curvature. On
+        wider sparse data, when the objective is within this share of its minimum: by the duality gap where the risk has
+        a dual, else by what a Newton step promises.
     max_iter : int
     encoder : TableEncoder, optional
-        How tables become matrices. Arrays and CSR matrices are used as they are.
+        How tables become matrices. Arrays, CSR matrices and FieldMatrix are used as they are.
 
     Attributes
     ----------
@@ -52,6 +63,8 @@ class LinearModel(Model):
     objective_ : float
         The minimum.
     n_iter_ : int
+    gap_ : float
+        A bound on how far ``objective_`` is from the minimum, where the fit ended with one, else NaN.
     """
 
     def __init__(
@@ -68,34 +81,47 @@ class LinearModel(Model):
         self.max_iter = max_iter
         self.encoder = encoder
 
-    def encode(self, X: Any, weight: Floats) -> Matrix:
-        if not nw.dependencies.is_into_dataframe(X):
-            self.encoder_ = None
-            return sparse.csr_array(X) if sparse.issparse(X) else X
-        self.encoder_ = TableEncoder() if self.encoder is None else clone(self.encoder)
-        return self.encoder_.fit_transform(X, weight)
+    def encode(self, X: Any, weight: Floats) -> Design:
+        self.encoder_ = None
+        if nw.dependencies.is_into_dataframe(X):
+            self.encoder_ = TableEncoder() if self.encoder is None else clone(self.encoder)
+            X = self.encoder_.fit_transform(X, weight)
+        if isinstance(X, FieldMatrix) or (sparse.issparse(X) and X.shape[1] > DENSE_BLOCK):
+            return SparseRows.compact(X)
+        return PlainRows(sparse.csr_array(X) if sparse.issparse(X) else X)
 
-    def fit(self, encoded: Matrix, risk: Risk) -> LinearModel:
+    def fit(self, encoded: Design, risk: Risk) -> LinearModel:
         problem, solution = self._solve(encoded, risk)
-        self.coef_, self.intercept_, self.shared_ = problem.unpack(solution.theta)
+        weights, self.intercept_, self.shared_ = problem.unpack(solution.theta)
+        self._weights, self._columns, self._n_columns = weights, encoded.columns, encoded.n_columns
         self.objective_ = problem.value_and_gradient(solution.theta)[0]
-        self.n_iter_ = solution.n_iter
+        self.n_iter_, self.gap_ = solution.n_iter, solution.gap
         return self
+
+    @property
+    def coef_(self) -> Floats:
+        if self._columns is None:
+            return self._weights
+        coef = np.zeros((len(self._weights), self._n_columns))
+        coef[:, self._columns] = self._weights
+        return coef
 
     def margins(self, X: Any) -> Floats:
         matrix = X if self.encoder_ is None else self.encoder_.transform(X)
+        if isinstance(matrix, FieldMatrix):
+            return SparseRows.of(matrix).margins(self.coef_, self.intercept_)
         return np.asarray(matrix @ self.coef_.T) + self.intercept_
 
     def side_margin(
-        self, encoded: Matrix, risk: Risk, rows: NDArray[np.bool_], groups: NDArray[np.int64], at: NDArray[np.int64]
+        self, encoded: Design, risk: Risk, rows: NDArray[np.bool_], groups: NDArray[np.int64], at: NDArray[np.int64]
     ) -> Floats:
         count = int(max(groups.max(), at.max())) + 1
-        problem, solution = self._solve(_with_groups(encoded[rows], groups, count), risk)
+        problem, solution = self._solve(encoded.take(rows).with_groups(groups, count), risk)
         coef, intercept, _ = problem.unpack(solution.theta)
-        features, levels = coef[0, :-count], coef[0, -count:]
-        return np.asarray(encoded @ features) + levels[at] + intercept[0]
+        features, levels = coef[:, :-count], coef[0, -count:]
+        return encoded.margins(features, intercept)[:, 0] + levels[at]
 
-    def _solve(self, matrix: Matrix, risk: Risk) -> tuple[_Problem, Solution]:
+    def _solve(self, rows: Design, risk: Risk) -> tuple[_Problem, Solution]:
         if not isinstance(self.l2, int | float | np.floating) or not 0 <= self.l2 < np.inf:
             raise ValueError(f"l2={self.l2!r} must be a finite number of at least 0.")
         if self.max_iter < 1:
@@ -106,15 +132,14 @@ class LinearModel(Model):
             )
 
         def solve(smooth: Risk, start: Floats | None) -> Solution:
-            problem = _Problem(matrix, smooth, self.l2, self.fit_intercept)
-            first = problem.start() if start is None else start
-            return minimise(problem.value_and_gradient, problem.precondition, first, self.tol, self.max_iter)
+            return _Problem(rows, smooth, self.l2, self.fit_intercept).solve(start, self.tol, self.max_iter)
 
-        problem = _Problem(matrix, risk, self.l2, self.fit_intercept)
-        if isinstance(risk, NonNegativeRisk):
-            solution = minimise_corrected(risk, solve, problem.margins)
-        else:
-            solution = minimise_rounded(risk, solve)
+        problem = _Problem(rows, risk, self.l2, self.fit_intercept)
+        with kernels.threads(rows.size):
+            if isinstance(risk, NonNegativeRisk):
+                solution = minimise_corrected(risk, solve, problem.margins)
+            else:
+                solution = minimise_rounded(risk, solve)
         if solution.gradient_norm > max(self.tol, _GOOD_ENOUGH):
             warnings.warn(
                 f"LinearModel stopped after {solution.n_iter} iterations with a gradient of {solution.gradient_norm:.1e} "
@@ -125,77 +150,90 @@ class LinearModel(Model):
         return problem, solution
 
 
-def _with_groups(matrix: Matrix, groups: NDArray[np.int64], count: int) -> Matrix:
-    """The matrix with one 0/1 column more for each group."""
-    n = len(groups)
-    one_hot = sparse.csr_array((np.ones(n), (np.arange(n), groups)), shape=(n, count))
-    if sparse.issparse(matrix):
-        return sparse.hstack([matrix, one_hot], format="csr")
-    return np.hstack([matrix, one_hot.toarray()])
-
-
 class _Problem:
     """A risk as a function of theta = (W by margins, intercepts, shared), with the penalty on W."""
 
-    def __init__(self, matrix: Matrix, risk: Risk, l2: float, fit_intercept: bool) -> None:
-        self.matrix = matrix
+    def __init__(self, rows: Design, risk: Risk, l2: float, fit_intercept: bool) -> None:
+        self.rows = rows
         self.risk = risk
         self.l2 = l2
         # The first margin is the classifier's; the level of another sets a scale, of time for one, and is never given up.
         self.has_intercept = np.array([wanted and (fit_intercept or k > 0) for k, wanted in enumerate(risk.intercepts)])
 
     def unpack(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
-        m, columns, k = self.risk.n_margins, self.matrix.shape[1], int(self.has_intercept.sum())
+        m, columns, k = self.risk.n_margins, self.rows.shape[1], int(self.has_intercept.sum())
         intercept = np.zeros(m)
         intercept[self.has_intercept] = theta[m * columns : m * columns + k]
         return theta[: m * columns].reshape(m, columns), intercept, theta[m * columns + k :]
 
     def margins(self, theta: Floats) -> Floats:
         coef, intercept, _ = self.unpack(theta)
-        return np.asarray(self.matrix @ coef.T) + intercept
+        return self.rows.margins(coef, intercept)
 
     def value_and_gradient(self, theta: Floats) -> tuple[float, Floats]:
         coef, _, shared = self.unpack(theta)
         value, d_margins, d_shared = self.risk.value_and_gradient(self.margins(theta), shared)
-        d_coef = np.asarray(self.matrix.T @ d_margins).T + 2.0 * self.l2 * coef
+        d_coef = self.rows.pull(d_margins) + 2.0 * self.l2 * coef
         gradient = np.concatenate([d_coef.ravel(), d_margins.sum(axis=0)[self.has_intercept], d_shared])
-        return value + self.l2 * float((coef**2).sum()), gradient
-
-    def precondition(self, theta: Floats) -> Preconditioner:
-        """From the curvature at theta: a whole block for each margin while that is small, else the diagonal alone.
-
-        A sample of the rows is enough for this, and of curvature that may be negative the size is.
-        """
-        m, columns = self.risk.n_margins, self.matrix.shape[1]
-        curvature = np.abs(self.risk.curvature(self.margins(theta), self.unpack(theta)[2]))
-        step = -(-len(curvature) // _SAMPLE)
-        sample, curvature = self.matrix[::step], step * curvature[::step]
-        level = curvature.sum(axis=0)
-        squares = sample.multiply(sample) if sparse.issparse(sample) else sample**2
-        diagonal = np.concatenate(
-            [
-                (np.asarray(squares.T @ curvature).T + 2.0 * self.l2).ravel(),
-                level[self.has_intercept],
-                np.full(self.risk.n_shared, level[-1] / max(self.risk.n_shared, 1)),
-            ]
-        )
-        blocks = []
-        for k in range(m) if columns <= _DENSE_BLOCK else ():
-            weighted = (
-                sample.multiply(curvature[:, [k]]).tocsr() if sparse.issparse(sample) else sample * curvature[:, [k]]
-            )
-            product = weighted.T @ sample
-            hessian = product.toarray() if sparse.issparse(product) else product
-            index = np.arange(k * columns, (k + 1) * columns)
-            hessian[np.diag_indices(columns)] += 2.0 * self.l2
-            if self.has_intercept[k]:
-                border = np.asarray(weighted.sum(axis=0))
-                hessian = np.block([[hessian, border[:, None]], [border[None, :], level[k]]])
-                index = np.append(index, m * columns + self.has_intercept[:k].sum())
-            blocks.append((index, hessian))
-        return Preconditioner.of(diagonal, blocks)
+        return value + self.l2 * float(coef.ravel() @ coef.ravel()), gradient
 
     def start(self) -> Floats:
         levels, shared = self.risk.start()
-        weights = np.zeros(self.risk.n_margins * self.matrix.shape[1])
+        weights = np.zeros(self.risk.n_margins * self.rows.shape[1])
         return np.concatenate([weights, levels[self.has_intercept], shared])
+
+    def solve(self, start: Floats | None, tol: float, max_iter: int) -> Solution:
+        """By the method that suits the shape: preconditioned L-BFGS, dual ascent, or L-BFGS for long vectors."""
+        if isinstance(self.rows, PlainRows):
+            first = self.start() if start is None else start
+            return minimise(self.value_and_gradient, self.precondition, first, tol, max_iter)
+        n_iter = 0
+        if start is None and self._suits_dual(self.risk):
+            dual = minimise_dual(
+                self.rows, self.risk.a, self.risk.b, self.l2, bool(self.has_intercept[0]), tol, _MAX_EPOCHS
+            )
+            start = np.append(dual.coef, dual.intercept) if self.has_intercept[0] else dual.coef
+            if dual.converged:
+                return Solution(start, dual.n_epochs, dual.gap, dual.gap)
+            n_iter = dual.n_epochs
+        first = self.start() if start is None else start
+        solution = minimise_wide(self.value_and_gradient, self.diagonal, first, tol, max_iter)
+        return Solution(solution.theta, n_iter + solution.n_iter, solution.gradient_norm)
+
+    def _suits_dual(self, risk: Risk) -> TypeGuard[WeightedRisk]:
+        """A convex logistic risk, regularised well enough for dual ascent to be fast."""
+        if not (isinstance(risk, WeightedRisk) and isinstance(risk.loss, LogisticLoss) and risk.convex):
+            return False
+        return 2.0 * self.l2 * len(risk.a) >= 2.0 * float((risk.a + risk.b).sum())
+
+    def _curvature(self, theta: Floats) -> Floats:
+        """Of curvature that may be negative, the size is what counts."""
+        return np.abs(self.risk.curvature(self.margins(theta), self.unpack(theta)[2]))
+
+    def _diagonal(self, in_coef: Floats, level: Floats) -> Floats:
+        shared = np.full(self.risk.n_shared, level[-1] / max(self.risk.n_shared, 1))
+        return np.concatenate([(in_coef + 2.0 * self.l2).ravel(), level[self.has_intercept], shared])
+
+    def diagonal(self, theta: Floats) -> Floats:
+        """An estimate of the Hessian's diagonal."""
+        curvature = self._curvature(theta)
+        return self._diagonal(self.rows.pull(curvature, squared=True), curvature.sum(axis=0))
+
+    def precondition(self, theta: Floats) -> Preconditioner:
+        """From the curvature at theta, on a sample of rows: a whole block for each margin while that is small."""
+        assert isinstance(self.rows, PlainRows)
+        m, columns = self.risk.n_margins, self.rows.shape[1]
+        curvature = self._curvature(theta)
+        step = -(-len(curvature) // _SAMPLE)
+        sample, curvature = PlainRows(self.rows.matrix[::step]), step * curvature[::step]
+        level = curvature.sum(axis=0)
+        blocks = []
+        for k in range(m) if columns <= DENSE_BLOCK else ():
+            hessian, border = sample.second_moments(curvature[:, k])
+            index = np.arange(k * columns, (k + 1) * columns)
+            hessian[np.diag_indices(columns)] += 2.0 * self.l2
+            if self.has_intercept[k]:
+                hessian = np.block([[hessian, border[:, None]], [border[None, :], level[k]]])
+                index = np.append(index, m * columns + self.has_intercept[:k].sum())
+            blocks.append((index, hessian))
+        return Preconditioner.of(self._diagonal(sample.pull(curvature, squared=True), level), blocks)

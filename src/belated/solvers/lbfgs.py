@@ -26,6 +26,7 @@ class Solution:
     theta: Floats
     n_iter: int
     gradient_norm: float  # largest entry of the gradient in preconditioned coordinates
+    gap: float = np.nan  # a bound on the distance from the minimum, where there is one
 
 
 def minimise(

@@ -1,0 +1,180 @@
+"""Rows of a matrix, as a solver sees them: products with weights, and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from belated.fields import FieldMatrix
+from belated.solvers import kernels
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PlainRows:
+    """Rows of a dense array or a narrow CSR matrix, through NumPy and SciPy."""
+
+    matrix: Any
+    columns: None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.matrix.shape
+
+    @property
+    def n_columns(self) -> int:
+        return self.matrix.shape[1]
+
+    @property
+    def size(self) -> int:
+        return self.matrix.size
+
+    def margins(self, coef: Floats, intercept: Floats) -> Floats:
+        """Margins (n, m) under weights (m, columns) and intercepts (m,)."""
+        return np.asarray(self.matrix @ coef.T) + intercept
+
+    def pull(self, rows: Floats, squared: bool = False) -> Floats:
+        """X' rows of shape (m, columns), from rows (n, m); with the squares of X's values where asked."""
+        matrix = self.matrix
+        if squared:
+            matrix = matrix.power(2) if sparse.issparse(matrix) else matrix**2
+        return np.asarray(matrix.T @ rows).T
+
+    def second_moments(self, weight: Floats) -> tuple[Floats, Floats]:
+        """X' diag(weight) X, and X' weight."""
+        if not sparse.issparse(self.matrix):
+            weighted = self.matrix * weight[:, None]
+            return weighted.T @ self.matrix, weighted.sum(axis=0)
+        weighted = self.matrix.multiply(weight[:, None]).tocsr()
+        return (weighted.T @ self.matrix).toarray(), np.asarray(weighted.sum(axis=0))
+
+    def take(self, rows: NDArray[np.bool_]) -> PlainRows:
+        return PlainRows(self.matrix[rows])
+
+    def with_groups(self, groups: NDArray[np.int64], count: int) -> PlainRows:
+        """The same rows with one 0/1 column more for each group."""
+        n = len(groups)
+        one_hot = sparse.csr_array((np.ones(n), (np.arange(n), groups)), shape=(n, count))
+        if sparse.issparse(self.matrix):
+            return PlainRows(sparse.hstack([self.matrix, one_hot], format="csr"))
+        return PlainRows(np.hstack([self.matrix, one_hot.toarray()]))
+
+
+@dataclass(frozen=True)
+class SparseRows:
+    """Rows of a wide sparse matrix, with only the columns that occur, the most frequent first.
+
+    Hot weights then lie side by side and stay in the cache, and every vector of the solver is as short as it can be.
+    Rows of fields (``indptr`` and ``data`` None, k entries each) or of a CSR matrix.
+
+    ``columns`` gives the original column of each compacted one, ``n_columns`` is how many columns there were.
+    """
+
+    n: int
+    k: int
+    indices: NDArray[np.int32]
+    indptr: Any
+    data: Any
+    columns: NDArray[np.int32]
+    n_columns: int
+
+    @classmethod
+    def of(cls, matrix: FieldMatrix | sparse.csr_array) -> SparseRows:
+        """All columns, as they are."""
+        columns = np.zeros(0, dtype=np.int32)
+        if isinstance(matrix, FieldMatrix):
+            return cls(*matrix.indices.shape, matrix.indices.ravel(), None, None, columns, matrix.n_columns)
+        indices, indptr = matrix.indices.astype(np.int32, copy=False), matrix.indptr.astype(np.int64, copy=False)
+        data = None if (matrix.data == 1.0).all() else matrix.data
+        return cls(matrix.shape[0], 0, indices, indptr, data, columns, matrix.shape[1])
+
+    @classmethod
+    def compact(cls, matrix: FieldMatrix | sparse.csr_array) -> SparseRows:
+        rows = cls.of(matrix)
+        counts = np.empty((nb.get_num_threads(), rows.n_columns), dtype=np.int32)
+        kernels.count_columns(rows.indices, counts)
+        seen = np.flatnonzero(counts[0]).astype(np.int32)
+        # By the size of the count in bits: all the order that a cache can tell, and quick to sort by.
+        rarity = np.uint8(32) - np.frexp(counts[0, seen])[1].astype(np.uint8)
+        columns = seen[np.argsort(rarity, kind="stable")]
+        place = counts[0]
+        place[columns] = np.arange(len(columns), dtype=np.int32)
+        indices = np.empty_like(rows.indices)
+        kernels.renumber(rows.indices, place, indices)
+        return replace(rows, indices=indices, columns=columns)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n, len(self.columns)
+
+    @property
+    def size(self) -> int:
+        return self.indices.size
+
+    @property
+    def layout(self) -> tuple[Any, ...]:
+        return self.indptr, self.indices, self.data, self.k
+
+    def margins(self, coef: Floats, intercept: Floats) -> Floats:
+        """Margins (n, m) under weights (m, columns) and intercepts (m,)."""
+        out = np.empty((len(coef), self.n))
+        for row, weights, level in zip(out, coef, intercept, strict=True):
+            kernels.margins(*self.layout, np.ascontiguousarray(weights), float(level), row)
+        return out.T
+
+    def pull(self, rows: Floats, squared: bool = False) -> Floats:
+        """X' rows of shape (m, columns), from rows (n, m); with the squares of X's values where asked."""
+        sums = np.empty((nb.get_num_threads(), len(self.columns)))
+        out = np.empty((rows.shape[1], len(self.columns)))
+        for k, row in enumerate(rows.T):
+            kernels.pull(*self.layout, np.ascontiguousarray(row), squared, sums)
+            out[k] = sums[0]
+        return out
+
+    @cached_property
+    def norms(self) -> Floats:
+        """Squared length of each row."""
+        if self.indptr is None:
+            norms = np.empty(self.n)
+            kernels.field_norms(self.indices, self.k, norms)
+            return norms
+        matrix = self._csr()
+        matrix.data **= 2
+        return np.asarray(matrix.sum(axis=1))
+
+    def take(self, rows: NDArray[np.bool_]) -> SparseRows:
+        """Some of the rows, with the same columns."""
+        if self.indptr is None:
+            kept = self.indices.reshape(self.n, self.k)[rows]
+            return SparseRows(len(kept), self.k, kept.ravel(), None, None, self.columns, self.n_columns)
+        matrix = self._csr()[rows]
+        data = None if self.data is None else matrix.data
+        return SparseRows(
+            matrix.shape[0], 0, matrix.indices, matrix.indptr.astype(np.int64), data, self.columns, self.n_columns
+        )
+
+    def with_groups(self, groups: NDArray[np.int64], count: int) -> SparseRows:
+        """The same rows with one 0/1 column more for each group."""
+        extra = (len(self.columns) + groups).astype(np.int32)
+        columns = np.concatenate([self.columns, self.n_columns + np.arange(count, dtype=np.int32)])
+        if self.indptr is None:
+            indices = np.column_stack([self.indices.reshape(self.n, self.k), extra]).ravel()
+            return SparseRows(self.n, self.k + 1, indices, None, None, columns, self.n_columns + count)
+        ends = self.indptr[1:]
+        data = None if self.data is None else np.insert(self.data, ends, 1.0)
+        indptr = self.indptr + np.arange(self.n + 1)
+        return SparseRows(
+            self.n, 0, np.insert(self.indices, ends, extra), indptr, data, columns, self.n_columns + count
+        )
+
+    def _csr(self) -> sparse.csr_array:
+        # SciPy may sort a matrix in place, so it gets values of its own.
+        data = np.ones(len(self.indices)) if self.data is None else self.data.copy()
+        return sparse.csr_array((data, self.indices, self.indptr), shape=self.shape)

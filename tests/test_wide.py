@@ -1,0 +1,184 @@
+"""FieldMatrix and the compiled engine for wide sparse data, against SciPy and against the narrow path."""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.optimize import minimize
+from scipy.special import expit
+from simulate import simulate
+
+from belated import DelayedFeedbackClassifier, FieldMatrix, LinearModel
+from belated.methods import METHODS
+from belated.risk import NonNegativeRisk, WeightedRisk
+from belated.solvers import dual, wide
+from belated.solvers.rows import PlainRows, SparseRows
+
+
+def random_problem(seed):
+    """A small problem with negative b, repeated columns and, as CSR, empty rows and values other than 1."""
+    rng = np.random.default_rng(seed)
+    n, k, columns = int(rng.integers(1, 60)), int(rng.integers(1, 5)), int(rng.integers(1, 30))
+    fields = FieldMatrix(rng.integers(0, columns, (n, k)), columns)
+    csr = sparse.random_array((n, columns), density=0.2, rng=rng, format="csr") * 3.0
+    a = rng.uniform(0.05, 1, n) / n
+    b = np.where(rng.uniform(size=n) < 0.3, -0.9 * a, rng.uniform(0.05, 1, n) / n)
+    if not b.sum() > 0.1 * a.sum():
+        b = np.abs(b)
+    return fields, csr, a, b
+
+
+def reference(X, a, b, l2, intercept=True):
+    X = np.column_stack([X, np.ones(len(a))]) if intercept else X
+    free = np.ones(X.shape[1])
+    free[X.shape[1] - intercept :] = 0.0
+
+    def objective(w):
+        z = X @ w
+        value = (a + b) @ np.logaddexp(0, z) - a @ z + l2 * (free * w) @ w
+        return value, X.T @ ((a + b) * expit(z) - a) + 2 * l2 * free * w
+
+    found = minimize(objective, np.zeros(X.shape[1]), jac=True, method="BFGS", options={"gtol": 1e-9})
+    return found.fun, expit(X @ found.x)
+
+
+@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("l2", [1e-3, 0.05, 2.0])
+def test_both_engines_equal_scipy(seed, l2, monkeypatch):
+    fields, csr, a, b = random_problem(seed)
+    for matrix, X in ((fields, fields.to_csr().toarray()), (csr, csr.toarray())):
+        rows = SparseRows.compact(matrix)
+        for intercept in (True, False):
+            value, p = reference(X, a, b, l2, intercept)
+            for use_dual in (True, False):
+                model = LinearModel(l2=l2, fit_intercept=intercept, tol=1e-12)
+                with monkeypatch.context() as patch:
+                    patch.setattr(
+                        "belated.models.linear._Problem._suits_dual", lambda self, risk, answer=use_dual: answer
+                    )
+                    model.fit(rows, WeightedRisk(a, b))
+                assert_allclose(model.objective_, value, rtol=1e-7, atol=1e-10)
+                assert_allclose(expit(X @ model.coef_[0] + model.intercept_[0]), p, atol=2e-4)
+
+
+def big_problem(n=20000, seed=0):
+    rng = np.random.default_rng(seed)
+    indices = np.column_stack([rng.zipf(1.3, n) % size + 100 * i for i, size in enumerate((50, 97, 89, 60, 99))])
+    fields = FieldMatrix(indices.astype(np.int32), 2000)
+    y = rng.uniform(size=n) < expit(-1 + (indices % 7 == 0).sum(axis=1) - (indices % 5 == 0).sum(axis=1))
+    return fields, y / n, ~y / n
+
+
+@pytest.mark.parametrize("l2", [1e-3, 1e-4])
+def test_the_reported_gap_bounds_the_distance_from_the_minimum(l2):
+    fields, a, b = big_problem()
+    rows = SparseRows.compact(fields)
+    best = LinearModel(l2=l2, tol=1e-13).fit(rows, WeightedRisk(a, b)).objective_
+    for tol in (1e-2, 1e-4, 1e-6):
+        found = dual.minimise_dual(rows, a, b, l2, True, tol, 100)
+        value = WeightedRisk(a, b).value_and_gradient(rows.margins(found.coef[None], np.array([found.intercept])))[0]
+        excess = value + l2 * found.coef @ found.coef - best
+        assert found.converged
+        assert -1e-12 <= excess <= found.gap <= tol
+
+
+def test_dual_ascent_hands_over_when_it_is_slow(monkeypatch):
+    fields, a, b = big_problem()
+    rows = SparseRows.compact(fields)
+    plain = LinearModel(l2=1e-4, tol=1e-12).fit(PlainRows(fields.to_csr()), WeightedRisk(a, b))
+    monkeypatch.setattr(dual, "_TOO_SLOW", 0.0)
+    handed = LinearModel(l2=1e-4, tol=1e-12).fit(rows, WeightedRisk(a, b))
+    assert_allclose(handed.objective_, plain.objective_, rtol=1e-9)
+    assert np.isnan(handed.gap_)
+
+
+def test_threads_change_nothing_but_rounding():
+    fields, a, b = big_problem()
+    results = []
+    for threads in (1, 2):
+        nb.set_num_threads(min(threads, nb.config.NUMBA_NUM_THREADS))
+        for l2 in (1e-3, 1e-7):
+            model = LinearModel(l2=l2, tol=1e-10)
+            model.fit(SparseRows.compact(fields), WeightedRisk(a, b))
+            results.append(expit(fields.to_csr() @ model.coef_[0]))
+    assert_allclose(results[0], results[2], atol=1e-6)
+    assert_allclose(results[1], results[3], atol=1e-6)
+
+
+def test_same_input_gives_the_same_bits():
+    fields, a, b = big_problem()
+    first, second = (LinearModel(l2=1e-3).fit(SparseRows.compact(fields), WeightedRisk(a, b)) for _ in range(2))
+    assert_array_equal(first.coef_, second.coef_)
+
+
+def test_corrected_risk_on_the_wide_engine():
+    fields, a, b = big_problem(n=3000)
+    b = np.where(np.arange(3000) % 9 == 0, -a * 0.99, b)
+    risk = NonNegativeRisk(a, b)
+    wide_fit = LinearModel(l2=1e-5, tol=1e-12).fit(SparseRows.compact(fields), risk)
+    plain = LinearModel(l2=1e-5).fit(PlainRows(fields.to_csr()), risk)
+    assert_allclose(wide_fit.objective_, plain.objective_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_on_fields_and_on_the_same_narrow_matrix(method):
+    data = simulate(seed=0, n=3000)
+    rng = np.random.default_rng(0)
+    indices = np.column_stack(
+        [np.digitize(data.X[:, j], [-1, 0, 1]) + 5 * j for j in range(3)] + [rng.integers(20, 40, 3000)]
+    )
+    fields = FieldMatrix(indices, 2**20)
+    narrow = FieldMatrix(indices, 40).to_csr().toarray()
+    fits = []
+    for X in (fields, narrow):
+        clf = DelayedFeedbackClassifier(method=method, window=5.0, horizon=20.0, model=LinearModel(l2=1e-3, tol=1e-11))
+        fits.append(clf.fit(X, data.y, elapsed=data.elapsed, delay=data.delay).predict_proba(X))
+    assert_allclose(fits[0], fits[1], atol=1e-4)
+
+
+def test_wide_lbfgs_on_a_quadratic():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(50, 50))
+    A = A @ A.T + np.eye(50)
+    target = rng.normal(size=50)
+
+    def objective(theta):
+        gap = theta - target
+        return float(1 + gap @ A @ gap / 2), A @ gap
+
+    found = wide.minimise_wide(objective, lambda theta: np.diag(A), np.zeros(50), 1e-15, 500)
+    assert_allclose(found.theta, target, atol=1e-6)
+
+
+def test_field_matrix_is_checked_saved_and_sliced(tmp_path):
+    fields = FieldMatrix(np.arange(12).reshape(4, 3), 12)
+    fields.save(tmp_path / "log.fields")
+    again = FieldMatrix.open(tmp_path / "log.fields")
+    assert isinstance(again.indices, np.memmap)
+    assert_array_equal(again.indices, fields.indices)
+    assert again.shape == (4, 12)
+    assert not list(tmp_path.glob("*.partial"))
+    fields[:2].save(tmp_path / "log.fields")  # over an older one
+    assert len(FieldMatrix.open(tmp_path / "log.fields")) == 2
+    assert_array_equal(fields[np.array([True, False, True, False])].indices, fields.indices[[0, 2]])
+    assert_array_equal(again[2:].to_csr().toarray(), fields.to_csr().toarray()[2:])
+    with pytest.raises(ValueError, match="the first that does not is 11, at row 3 of field 2"):
+        FieldMatrix(np.arange(12).reshape(4, 3), 11)
+    with pytest.raises(ValueError, match="must be a matrix of whole numbers"):
+        FieldMatrix(np.zeros(3), 4)
+    with pytest.raises(ValueError, match="holds no FieldMatrix"):
+        FieldMatrix.open(tmp_path / "nothing")
+
+
+def test_field_matrix_that_does_not_match_fit():
+    fields, a, _ = big_problem(n=500)
+    clf = DelayedFeedbackClassifier(method="bl").fit(fields, a > 0)
+    assert clf.predict_proba(fields[:3]).shape == (3, 2)
+    assert clf.n_features_in_ == 5
+    with pytest.raises(ValueError, match="does not match fit, where there were 5 features"):
+        clf.predict(FieldMatrix(fields.indices[:, :2], 2000))
+    with pytest.raises(ValueError, match="does not match fit"):
+        clf.predict(FieldMatrix(fields.indices, 4000))
