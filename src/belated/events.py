@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import warnings
 from collections.abc import Sequence
 from datetime import date, datetime
+from pathlib import Path
 from typing import Any
 
 import narwhals as nw
@@ -15,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from belated.checks import refuse
+from belated.fields import FieldMatrix
 from belated.frames import decoded, is_text, open_table, require, take_rows, to_arrow
 from belated.snapshot import Snapshot
 from belated.times import DAY, NEVER, TimeColumn, parse_duration, parse_instant, read_times, show_instant
@@ -145,6 +148,18 @@ class EventLog:
         return cls._build(table, chosen, start, first, int(end.micros[usable].max(initial=-NEVER)), until)
 
     @classmethod
+    def open(cls, folder: str | Path) -> EventLog:
+        """Open what :mod:`belated.ingest` wrote, without loading it: features are a memory-mapped ``FieldMatrix``."""
+        folder = Path(folder)
+        fields = FieldMatrix.open(folder)
+        try:
+            about = json.loads((folder / "log.json").read_text())
+            arrival, outcome = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("arrival", "outcome"))
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{folder} holds no log ({error}). Make one with belated.ingest.") from None
+        return cls(fields, arrival, outcome, about["clock"], about["zoned"], about["until"])
+
+    @classmethod
     def _build(
         cls,
         table: nw.DataFrame[Any],
@@ -167,7 +182,9 @@ class EventLog:
 
     @property
     def features(self) -> list[str]:
-        """Names of the feature columns."""
+        """Names of the feature columns; numbers where they are fields."""
+        if isinstance(self._frame, FieldMatrix):
+            return [f"field {j}" for j in range(self._frame.n_fields)]
         return list(nw.from_native(self._frame, eager_only=True).columns)
 
     def __len__(self) -> int:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
+
+from belated.frames import open_table, to_arrow
+from belated.hashing import field_starts, hash_column
 
 
 class FieldMatrix:
@@ -46,6 +51,30 @@ class FieldMatrix:
             )
         self.indices: NDArray[np.int32] = np.ascontiguousarray(indices, dtype=np.int32)
         self.n_columns = int(n_columns)
+
+    @classmethod
+    def from_frame(cls, frame: Any, n_columns: int = 2**24, seed: int = 0) -> FieldMatrix:
+        """Hash every column of a pandas, polars or pyarrow table; see :mod:`belated.hashing` for where a value goes.
+
+        >>> import pyarrow as pa
+        >>> table = pa.table({"campaign": ["a", "b", None], "device": [1, 2, 1]})
+        >>> FieldMatrix.from_frame(table, n_columns=1000).indices.tolist()
+        [[548, 619], [198, 485], [482, 619]]
+        """
+        table = open_table(frame, "the table")
+        starts = field_starts(table.columns, seed)
+        indices = np.empty((len(table), len(table.columns)), dtype=np.int32)
+        for j, name in enumerate(table.columns):
+            indices[:, j] = hash_column(to_arrow(table, name), name, starts[j], n_columns)
+        return cls._trusted(indices, n_columns)
+
+    @classmethod
+    def from_batches(cls, batches: Iterable[pa.RecordBatch], n_columns: int = 2**24, seed: int = 0) -> FieldMatrix:
+        """The same from Arrow batches, one at a time."""
+        parts = [cls.from_frame(batch, n_columns, seed).indices for batch in batches if len(batch)]
+        if not parts:
+            raise ValueError("there are no rows in the batches.")
+        return cls._trusted(np.concatenate(parts), n_columns)
 
     @classmethod
     def _trusted(cls, indices: NDArray[np.int32], n_columns: int) -> FieldMatrix:

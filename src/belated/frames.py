@@ -79,7 +79,9 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def take_rows(frame: Any, keep: NDArray[np.bool_]) -> Any:
-    """The rows of a native frame where ``keep``, as the same kind of frame."""
+    """The rows of a native frame (or of a matrix) where ``keep``, as the same kind of frame."""
+    if not nw.dependencies.is_into_dataframe(frame):
+        return frame[keep]
     table = nw.from_native(frame, eager_only=True)
     if not table.columns:  # a table without columns has no rows to take
         return frame

@@ -1,0 +1,212 @@
+"""Hashing and ingestion: where values go, and files of both formats read in pieces."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from numpy.testing import assert_array_equal
+
+from belated import DelayedFeedbackClassifier, EventLog, FieldMatrix
+from belated import ingest as module
+from belated.ingest import CRITEO_FIELDS, ingest_criteo, ingest_parquet
+
+WORD = 2**64 - 1
+
+
+def mix(h):
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        h = (h ^ (h >> 33)) * factor & WORD
+    return h ^ (h >> 33)
+
+
+def fnv(h, text):
+    for byte in text:
+        h = (h ^ byte) * 0x100000001B3 & WORD
+    return h
+
+
+def place(field, value, n_columns=2**24, seed=0):
+    """The documented hash, written down again in plain Python."""
+    text = b"\xff" if value is None else str(value).encode()
+    return mix(fnv(mix(fnv(0xCBF29CE484222325 ^ seed, field.encode())), text)) % n_columns
+
+
+def test_vectors_of_the_hash():
+    """These numbers must never change: models on disk depend on them."""
+    assert [place("campaign", v) for v in ("a", "", None, "ä", -7)] == VECTORS
+    table = pa.table({"campaign": ["a", "", None, "ä", "-7"]})
+    assert FieldMatrix.from_frame(table).indices[:, 0].tolist() == VECTORS
+
+
+VECTORS = [5789220, 4509636, 16509666, 11753505, 9107053]
+
+
+@pytest.mark.parametrize("seed", [0, 12345])
+def test_every_kind_of_column_goes_where_its_text_goes(seed):
+    texts = ["a", None, "long text " * 9, "日本", ""]
+    whole = [0, -1, 10, 9223372036854775807, -9223372036854775808]
+    table = pa.table(
+        {
+            "text": texts,
+            "view": pa.array(texts, pa.string_view()),
+            "coded": pa.array(texts * 1).dictionary_encode(),
+            "whole": whole,
+            "small": pa.array([1, None, 3, 4, 5], pa.int8()),
+            "float": pa.array([1.0, None, 3.0, -4.0, 5.0]),
+            "flag": [True, False, None, True, True],
+        }
+    )
+    expected = [
+        [
+            place(name, str(v).lower() if isinstance(v, bool) else int(v) if isinstance(v, float) else v, 1000, seed)
+            for name, v in row.items()
+        ]
+        for row in table.to_pylist()
+    ]
+    assert FieldMatrix.from_frame(table, 1000, seed).indices.tolist() == expected
+    assert FieldMatrix.from_frame(pl.from_arrow(table.drop_columns("view")), 1000, seed).indices[:, 0].tolist() == [
+        row[0] for row in expected
+    ]
+    batches = table.slice(1).to_batches(max_chunksize=2)
+    assert FieldMatrix.from_batches(batches, 1000, seed).indices.tolist() == expected[1:]
+
+
+def test_columns_are_used_evenly():
+    values = pd.DataFrame({"id": np.arange(200_000)})
+    counts = np.bincount(FieldMatrix.from_frame(values, 100).indices[:, 0], minlength=100)
+    assert abs(counts - 2000).max() < 6 * np.sqrt(2000)
+
+
+def test_fractions_and_dates_are_no_categories():
+    with pytest.raises(ValueError, match=r"field 'p' holds fractions, such as .*0.5"):
+        FieldMatrix.from_frame(pd.DataFrame({"p": [1.0, 0.5]}))
+    with pytest.raises(ValueError, match="field 't' holds timestamp"):
+        FieldMatrix.from_frame(pd.DataFrame({"t": pd.to_datetime(["2024-01-01"])}))
+    with pytest.raises(ValueError, match="seed=-1 must be at least 0"):
+        FieldMatrix.from_frame(pd.DataFrame({"t": [1]}), seed=-1)
+
+
+@pytest.fixture
+def criteo(tmp_path):
+    """A small file in Criteo's format, and the same as Parquet."""
+    rng = np.random.default_rng(0)
+    n = 500
+    click = np.sort(rng.integers(0, 60 * 86400, n))
+    conversion = np.where(rng.uniform(size=n) < 0.3, click + rng.integers(0, 10 * 86400, n), -1)
+    rows = []
+    for i in range(n):
+        ints = [str(v) if v else "" for v in rng.integers(-1, 50, 8)]
+        rows.append(
+            [
+                str(click[i]),
+                str(conversion[i]) if conversion[i] >= 0 else "",
+                *ints,
+                *(f"{v:08x}" for v in rng.integers(0, 20, 9)),
+            ]
+        )
+    text = "\n".join("\t".join(row) for row in rows)
+    (tmp_path / "data.txt").write_text(text + "\n")
+    columns = dict(zip(["click", "conversion", *CRITEO_FIELDS], zip(*rows, strict=True), strict=True))
+    table = pa.table({name: [v or None for v in values] for name, values in columns.items()})
+    times = {name: table[name].cast(pa.int64()) for name in ("click", "conversion")}
+    for name, column in times.items():
+        table = table.set_column(table.column_names.index(name), name, column)
+    pq.write_table(table, tmp_path / "data.parquet", row_group_size=100)
+    return tmp_path, text, table
+
+
+def same(first, second):
+    assert_array_equal(first._frame.indices, second._frame.indices)
+    assert_array_equal(first._arrival, second._arrival)
+    assert_array_equal(first._outcome, second._outcome)
+
+
+def test_text_and_parquet_give_one_log(criteo, monkeypatch):
+    folder, text, table = criteo
+    ingest_criteo(folder / "data.txt", folder / "a", progress=False)
+    log = EventLog.open(folder / "a")
+    assert isinstance(log._frame.indices, np.memmap)
+    direct = FieldMatrix.from_frame(table.select(CRITEO_FIELDS))
+    assert_array_equal(log._frame.indices, direct.indices)
+    ingest_parquet(folder / "data.parquet", folder / "b", arrival="click", outcome="conversion", progress=False)
+    same(log, EventLog.open(folder / "b"))
+    # In small pieces, gzipped, with other line ends, and without a last line feed.
+    monkeypatch.setattr(module, "_BLOCK", 700)
+    monkeypatch.setattr(module, "_BATCH", 64)
+    with gzip.open(folder / "data.txt.gz", "wt", newline="") as file:
+        file.write(text.replace("\n", "\r\n"))
+    ingest_criteo(folder / "data.txt.gz", folder / "c", progress=False)
+    same(log, EventLog.open(folder / "c"))
+    ingest_parquet(folder / "data.parquet", folder / "b", arrival="click", outcome="conversion", progress=False)
+    same(log, EventLog.open(folder / "b"))
+    assert sorted(p.name for p in folder.iterdir()) == ["a", "b", "c", "data.parquet", "data.txt", "data.txt.gz"]
+
+
+def test_an_ingested_log_trains_a_classifier(criteo):
+    folder, _, _ = criteo
+    ingest_criteo(folder / "data.txt", folder / "log", n_columns=2**18, progress=False)
+    snap = EventLog.open(folder / "log").snapshot(as_of=50 * 86400, lookback="21d", horizon="30d")
+    clf = DelayedFeedbackClassifier(method="convdf", window=7.0)
+    clf.fit(snap.X, snap.y, elapsed=snap.elapsed, delay=snap.delay)
+    assert clf.predict_proba(snap.X).shape == (len(snap), 2)
+    assert len(snap.rewind("2d").X) < len(snap)
+
+
+BROKEN = {
+    "too few fields": (
+        lambda text: text.replace("\t", " ", 3),
+        r"1 of 499 lines from line 1 on are not made of 19 fields.*the first such is line 1 ",
+    ),
+    "too many fields": (lambda text: text + "\textra", r"the first such is line 500 "),
+    "commas": (lambda text: text.replace("\t", ","), r"499 of 499 lines from line 1 on are not made of 19 fields"),
+    "text for a time": (
+        lambda text: "now" + text[text.index("\t") :],
+        r"1 of 499 lines.*whole seconds",
+    ),
+    "no click": (lambda text: text[text.index("\t") :], r"1 of 499 lines"),
+    "conversion before its click": (
+        lambda text: "9" + "9" * 8 + "\t1" + text[text.index("\t", text.index("\t") + 1) :],
+        r"column 'conversion': 1 row is before the arrival, the first at row 0",
+    ),
+    "empty": (lambda text: "", "the file holds no rows"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_broken_files_leave_nothing_behind(criteo, case):
+    folder, text, _ = criteo
+    change, message = BROKEN[case]
+    (folder / "bad.txt").write_text(change(text))
+    with pytest.raises(ValueError, match=message):
+        ingest_criteo(folder / "bad.txt", folder / "bad", progress=False)
+    assert not (folder / "bad").exists()
+    assert not (folder / "bad.partial").exists()
+
+
+def test_an_interrupted_ingestion_keeps_the_log_that_was_there(criteo, monkeypatch):
+    folder, _, _ = criteo
+    ingest_criteo(folder / "data.txt", folder / "log", progress=False)
+    before = np.array(EventLog.open(folder / "log")._arrival)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module._Writer, "add", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        ingest_criteo(folder / "data.txt", folder / "log", progress=False)
+    assert_array_equal(EventLog.open(folder / "log")._arrival, before)
+    assert not (folder / "log.partial").exists()
+
+
+def test_folders_that_are_no_logs(tmp_path):
+    with pytest.raises(ValueError, match="holds no FieldMatrix"):
+        EventLog.open(tmp_path)
+    FieldMatrix(np.zeros((2, 2), dtype=np.int32), 4).save(tmp_path / "fields")
+    with pytest.raises(ValueError, match="holds no log"):
+        EventLog.open(tmp_path / "fields")
