@@ -72,7 +72,9 @@ def fit(name: str, folder: Path, C: float, budget: float) -> dict[str, float]:
     if name == "belated":
         fields.indices = np.array(fields.indices)
         risk = WeightedRisk(y / n, ~y / n)
-        LinearModel(l2=l2, tol=1e-2).fit(LinearModel().encode(fields[:50_000], None), WeightedRisk(y[:50_000] / 5e4, ~y[:50_000] / 5e4))
+        LinearModel(l2=l2, tol=1e-2).fit(
+            LinearModel().encode(fields[:50_000], None), WeightedRisk(y[:50_000] / 5e4, ~y[:50_000] / 5e4)
+        )
         model = LinearModel(l2=l2, tol=budget)
         start = time.perf_counter()
         rows = model.encode(fields, None)
@@ -105,7 +107,9 @@ def fit(name: str, folder: Path, C: float, budget: float) -> dict[str, float]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if name == "sgd":
-            model_: Any = SGDClassifier(loss="log_loss", alpha=2 * l2, max_iter=int(budget), tol=None, average=True, random_state=0)
+            model_: Any = SGDClassifier(
+                loss="log_loss", alpha=2 * l2, max_iter=int(budget), tol=None, average=True, random_state=0
+            )
         else:
             model_ = LogisticRegression(C=C, solver=name, max_iter=int(budget), tol=1e-12, random_state=0)
         start = time.perf_counter()

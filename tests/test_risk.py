@@ -140,3 +140,45 @@ def test_extreme_margins_stay_finite():
                 np.full((60, risk.n_margins), size), np.zeros(risk.n_shared)
             )
             assert np.isfinite(value) and np.isfinite(d_margins).all() and np.isfinite(d_shared).all(), name
+
+
+@pytest.mark.parametrize("grid", [False, True])
+@pytest.mark.parametrize("name", ["bl", "convdf", "dfm", "dfm-weibull", "dfm-piecewise"])
+def test_compiled_rows_equal_numpy(name, grid, monkeypatch):
+    data = simulate(seed=3, n=500)
+    if grid:
+        data.elapsed, data.delay = np.ceil(data.elapsed), np.floor(data.delay)
+    risk = resolve_method(name).risk(observed_of(data), None)
+    for seed in range(3):
+        margins, shared = random_point(risk, seed, n=500)
+        plain = risk.value_and_gradient(3 * margins, shared)
+        with monkeypatch.context() as patch:
+            patch.setattr("belated.rowwise.MANY", 0)
+            compiled = risk.value_and_gradient(3 * margins, shared)
+        for one, other in zip(plain, compiled, strict=True):
+            assert_allclose(other, one, rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["dfm", "dfm-weibull", "dfm-piecewise", "hazard"])
+def test_gradients_on_a_grid_of_delays(name):
+    data = simulate(seed=4, n=80)
+    data.elapsed, data.delay = np.ceil(data.elapsed), np.floor(data.delay)
+    risk = resolve_method(name).risk(observed_of(data), None)
+    assert risk.end is not None
+    margins, shared = random_point(risk, 5, n=80)
+    _, d_margins, d_shared = risk.value_and_gradient(margins, shared)
+    curvature, step = risk.curvature(margins, shared), 1e-6
+    for i, k in [(i, k) for i in range(0, 80, 9) for k in range(risk.n_margins)]:
+        shift = np.zeros_like(margins)
+        shift[i, k] = step
+        up, down = risk.value_and_gradient(margins + shift, shared), risk.value_and_gradient(margins - shift, shared)
+        assert_allclose(d_margins[i, k], (up[0] - down[0]) / (2 * step), rtol=1e-5, atol=1e-8)
+        assert_allclose(curvature[i, k], (up[1][i, k] - down[1][i, k]) / (2 * step), rtol=1e-5, atol=1e-8)
+    for j in range(risk.n_shared):
+        shift = np.zeros_like(shared)
+        shift[j] = step
+        up, down = (
+            risk.value_and_gradient(margins, shared + shift)[0],
+            risk.value_and_gradient(margins, shared - shift)[0],
+        )
+        assert_allclose(d_shared[j], (up - down) / (2 * step), rtol=1e-5, atol=1e-8)

@@ -19,6 +19,7 @@ from belated.models.base import Model
 from belated.risk import NonNegativeRisk, Risk, WeightedRisk
 from belated.solvers import kernels
 from belated.solvers.continuation import minimise_corrected, minimise_rounded
+from belated.solvers.device import DeviceRows, minimise_on_device, resolve_device
 from belated.solvers.dual import minimise_dual
 from belated.solvers.lbfgs import Solution, minimise
 from belated.solvers.preconditioner import Preconditioner
@@ -34,7 +35,7 @@ _SAMPLE = 50_000  # rows
 _MAX_EPOCHS = 60
 DENSE_BLOCK = 1000  # columns
 
-Design: TypeAlias = PlainRows | SparseRows
+Design: TypeAlias = PlainRows | SparseRows | DeviceRows
 
 
 class LinearModel(Model):
@@ -53,6 +54,8 @@ class LinearModel(Model):
     max_iter : int
     encoder : TableEncoder, optional
         How tables become matrices. Arrays, CSR matrices and FieldMatrix are used as they are.
+    device : {"cpu", "cuda", "auto"}
+        Where to fit. On a GPU (through PyTorch) matrix products are float32, and ``tol`` is relative to the objective.
 
     Attributes
     ----------
@@ -74,21 +77,27 @@ class LinearModel(Model):
         tol: float = 1e-8,
         max_iter: int = 2000,
         encoder: TableEncoder | None = None,
+        device: str = "cpu",
     ) -> None:
         self.l2 = l2
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
         self.encoder = encoder
+        self.device = device
 
     def encode(self, X: Any, weight: Floats) -> Design:
         self.encoder_ = None
         if nw.dependencies.is_into_dataframe(X):
             self.encoder_ = TableEncoder() if self.encoder is None else clone(self.encoder)
             X = self.encoder_.fit_transform(X, weight)
+        device = resolve_device(self.device)
+        rows: PlainRows | SparseRows
         if isinstance(X, FieldMatrix) or (sparse.issparse(X) and X.shape[1] > DENSE_BLOCK):
-            return SparseRows.compact(X)
-        return PlainRows(sparse.csr_array(X) if sparse.issparse(X) else X)
+            rows = SparseRows.compact(X)
+        else:
+            rows = PlainRows(sparse.csr_array(X) if sparse.issparse(X) else X)
+        return rows if device == "cpu" else DeviceRows.of(rows, device)
 
     def fit(self, encoded: Design, risk: Risk) -> LinearModel:
         problem, solution = self._solve(encoded, risk)
@@ -187,6 +196,9 @@ class _Problem:
         if isinstance(self.rows, PlainRows):
             first = self.start() if start is None else start
             return minimise(self.value_and_gradient, self.precondition, first, tol, max_iter)
+        if isinstance(self.rows, DeviceRows):
+            first = self.start() if start is None else start
+            return minimise_on_device(self.rows, self.risk, self.l2, self.has_intercept, first, tol, max_iter)
         n_iter = 0
         if start is None and self._suits_dual(self.risk):
             dual = minimise_dual(

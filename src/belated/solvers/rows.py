@@ -55,6 +55,9 @@ class PlainRows:
         weighted = self.matrix.multiply(weight[:, None]).tocsr()
         return (weighted.T @ self.matrix).toarray(), np.asarray(weighted.sum(axis=0))
 
+    def to_csr(self) -> sparse.csr_array:
+        return self.matrix
+
     def take(self, rows: NDArray[np.bool_]) -> PlainRows:
         return PlainRows(self.matrix[rows])
 
@@ -145,7 +148,7 @@ class SparseRows:
             norms = np.empty(self.n)
             kernels.field_norms(self.indices, self.k, norms)
             return norms
-        matrix = self._csr()
+        matrix = self.to_csr()
         matrix.data **= 2
         return np.asarray(matrix.sum(axis=1))
 
@@ -154,7 +157,7 @@ class SparseRows:
         if self.indptr is None:
             kept = self.indices.reshape(self.n, self.k)[rows]
             return SparseRows(len(kept), self.k, kept.ravel(), None, None, self.columns, self.n_columns)
-        matrix = self._csr()[rows]
+        matrix = self.to_csr()[rows]
         data = None if self.data is None else matrix.data
         return SparseRows(
             matrix.shape[0], 0, matrix.indices, matrix.indptr.astype(np.int64), data, self.columns, self.n_columns
@@ -174,7 +177,9 @@ class SparseRows:
             self.n, 0, np.insert(self.indices, ends, extra), indptr, data, columns, self.n_columns + count
         )
 
-    def _csr(self) -> sparse.csr_array:
+    def to_csr(self) -> sparse.csr_array:
+        """The compacted rows as CSR."""
+        indptr = np.arange(0, self.size + 1, self.k) if self.indptr is None else self.indptr
         # SciPy may sort a matrix in place, so it gets values of its own.
-        data = np.ones(len(self.indices)) if self.data is None else self.data.copy()
-        return sparse.csr_array((data, self.indices, self.indptr), shape=self.shape)
+        data = np.ones(self.size) if self.data is None else self.data.copy()
+        return sparse.csr_array((data, self.indices, indptr), shape=self.shape)

@@ -1,0 +1,93 @@
+"""The GPU path beside the CPU's: do they agree, and how long does a pass, a fit, and every method at four l2 take?
+
+PYTHONPATH=src python benchmarks/gpu.py 6000000
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+
+import numpy as np
+import torch
+from wide import SIZES
+
+from belated import DelayedFeedbackClassifier, FieldMatrix, LinearModel
+from belated.methods import METHODS, resolve_method
+from belated.observed import observe
+from belated.risk import WeightedRisk
+
+
+def simulate(n: int) -> tuple[FieldMatrix, np.ndarray, np.ndarray, np.ndarray]:
+    """Simulated Criteo-like rows with labels as known after 21 days of clicks, and delays of two kinds."""
+    rng = np.random.default_rng(0)
+    margin, columns = np.full(n, -1.5), []
+    for j, size in enumerate(SIZES):
+        value = (np.minimum(np.floor(size ** rng.random(n)), size) - 1).astype(np.int64)
+        margin += 0.2 * rng.normal(size=size)[value]
+        columns.append(((value * 2654435761 + 40503 * (j + 1)) * 0x2C1B3C6D >> 15) % 2**24)
+    truth = rng.random(n) < 1 / (1 + np.exp(-margin))
+    elapsed, wait = rng.uniform(0, 21, n), rng.exponential(np.where(rng.random(n) < 0.5, 0.2, 4.0))
+    y = truth & (wait <= elapsed)
+    return FieldMatrix(np.column_stack(columns), 2**24), y, elapsed, np.where(y, wait, np.nan)
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    print(torch.cuda.get_device_name(0), "torch", torch.__version__, flush=True)
+    X, y, elapsed, delay = simulate(200_000)
+    for name in METHODS:
+        p = []
+        for device in ("cpu", "cuda"):
+            model = LinearModel(l2=2e-5, tol=1e-9, device=device)
+            clf = DelayedFeedbackClassifier(name, window=7.0, horizon=21.0, model=model)
+            start = time.perf_counter()
+            p.append(clf.fit(X, y, elapsed=elapsed, delay=delay).predict_proba(X)[:, 1])
+            p.append(time.perf_counter() - start)
+        worst = np.abs(p[0] - p[2])
+        print(
+            f"{name:15s} cpu {p[1]:.2f} s, cuda {p[3]:.2f} s, |dp| max {worst.max():.1e} mean {worst.mean():.1e}",
+            flush=True,
+        )
+
+    n = int(sys.argv[1])
+    X, y, elapsed, delay = simulate(n)
+    model = LinearModel(l2=1 / (2 * n * 0.1), tol=1e-4, device="cuda")
+    start = time.perf_counter()
+    rows = model.encode(X, None)
+    torch.cuda.synchronize()
+    print(f"{n} rows: compaction and transfer {time.perf_counter() - start:.2f} s", flush=True)
+    coef = torch.zeros(rows.shape[1], 1, device="cuda")
+    row = torch.ones(n, 1, device="cuda")
+    for label, product in (("margins", lambda: rows.matrix @ coef), ("gradient", lambda: rows.transposed @ row)):
+        product()
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(20):
+            product()
+        torch.cuda.synchronize()
+        print(f"{label}: {(time.perf_counter() - start) / 20 * 1e3:.2f} ms", flush=True)
+    for C in (0.1, 1.0):
+        model.set_params(l2=1 / (2 * n * C))
+        model.fit(rows, WeightedRisk(y / n, ~y / n))
+        start = time.perf_counter()
+        model.fit(rows, WeightedRisk(y / n, ~y / n))
+        print(
+            f"one BL fit at C={C}: {time.perf_counter() - start:.2f} s, {model.n_iter_} iterations, {model.objective_:.6f}",
+            flush=True,
+        )
+    observed = observe(y, elapsed, delay, None, 7.0, 21.0)
+    whole = time.perf_counter()
+    for name in METHODS:
+        start = time.perf_counter()
+        for C in (0.03, 0.1, 0.3, 1.0):
+            model.set_params(l2=1 / (2 * n * C))
+            risk = resolve_method(name).risk(observed, lambda *a: model.side_margin(rows, *a))
+            model.fit(rows, risk)
+        print(f"{name:15s} four l2: {time.perf_counter() - start:.2f} s", flush=True)
+    print(f"all methods at four l2: {time.perf_counter() - whole:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

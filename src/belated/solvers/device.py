@@ -1,0 +1,262 @@
+"""The same risks and the same L-BFGS on a GPU, through torch.
+
+Rows stay on the device between fits. Products with the matrix are float32; weights, gradients and sums of costs are
+float64. Torch is imported when a device is asked for and not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from belated.laws import DelayLaw, Exponential, Piecewise, Weibull
+from belated.likelihoods import CureRisk, HazardRisk, LawRisk
+from belated.losses import LogisticLoss
+from belated.risk import Risk, SeparateRisks, WeightedRisk
+from belated.solvers.lbfgs import Solution
+from belated.solvers.rows import PlainRows, SparseRows
+
+Floats = NDArray[np.float64]
+Tensor = Any
+
+_MEMORY = 10
+
+
+def resolve_device(device: str) -> str:
+    """``"cpu"``, ``"cuda"``, or for ``"auto"`` the second where there is one."""
+    if device not in ("cpu", "cuda", "auto"):
+        raise ValueError(f"device={device!r} is not known; choose 'cpu', 'cuda' or 'auto'.")
+    if device == "cpu":
+        return "cpu"
+    try:
+        import torch
+    except ImportError:
+        if device == "auto":
+            return "cpu"
+        raise ValueError("device='cuda' needs PyTorch, which is not installed: pip install belated[torch].") from None
+    if torch.cuda.is_available():
+        return "cuda"
+    if device == "auto":
+        return "cpu"
+    raise ValueError(
+        "device='cuda': PyTorch finds no CUDA device here. Use device='cpu', or 'auto' to use one where there is."
+    )
+
+
+@dataclass(frozen=True)
+class DeviceRows:
+    """Rows on a device, beside the rows they came from."""
+
+    host: PlainRows | SparseRows
+    matrix: Tensor
+    transposed: Tensor
+    squared: Tensor  # of the transposed
+    device: str
+
+    @classmethod
+    def of(cls, host: PlainRows | SparseRows, device: str) -> DeviceRows:
+        import torch
+
+        if isinstance(host, PlainRows) and not hasattr(host.matrix, "indptr"):
+            dense = torch.as_tensor(host.matrix, dtype=torch.float32, device=device)
+            return cls(host, dense, dense.T, dense.T**2, device)
+        csr = host.to_csr()
+        parts = (
+            torch.as_tensor(part.astype(kind), device=device)
+            for part, kind in ((csr.indptr, "i8"), (csr.indices, "i8"), (csr.data, "f4"))
+        )
+        matrix = torch.sparse_csr_tensor(*parts, size=csr.shape, device=device)
+        flipped = matrix.to_sparse_csc()
+        ends, places, values = flipped.ccol_indices(), flipped.row_indices(), flipped.values()
+        shape = (csr.shape[1], csr.shape[0])
+        transposed = torch.sparse_csr_tensor(ends, places, values, size=shape, device=device)
+        squared = (
+            transposed
+            if (csr.data == 1.0).all()
+            else torch.sparse_csr_tensor(ends, places, values**2, size=shape, device=device)
+        )
+        return cls(host, matrix, transposed, squared, device)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.host.shape
+
+    @property
+    def size(self) -> int:
+        return self.host.size
+
+    @property
+    def columns(self) -> Any:
+        return self.host.columns
+
+    @property
+    def n_columns(self) -> int:
+        return self.host.n_columns
+
+    def margins(self, coef: Floats, intercept: Floats) -> Floats:
+        return self.host.margins(coef, intercept)
+
+    def pull(self, rows: Floats, squared: bool = False) -> Floats:
+        return self.host.pull(rows, squared)
+
+    def take(self, rows: NDArray[np.bool_]) -> DeviceRows:
+        return DeviceRows.of(self.host.take(rows), self.device)
+
+    def with_groups(self, groups: NDArray[np.int64], count: int) -> DeviceRows:
+        return DeviceRows.of(self.host.with_groups(groups, count), self.device)
+
+
+def cost_of(risk: Risk, device: str) -> Callable[[Tensor, Tensor], Tensor]:
+    """The value of a risk as a function of tensors: margins (n, m) and shared parameters (s,)."""
+    import torch
+    from torch.nn.functional import logsigmoid, softplus
+
+    def put(array: Any) -> Tensor:
+        return torch.as_tensor(np.ascontiguousarray(array), device=device)
+
+    if isinstance(risk, SeparateRisks):
+        parts = [cost_of(part, device) for part in risk.risks]
+        return lambda margins, shared: sum(part(margins[:, [k]], shared) for k, part in enumerate(parts))
+    if isinstance(risk, WeightedRisk) and risk.loss.linear_odd and risk.loss.smooth:
+        a, both = put(risk.a), put(risk.a + risk.b)
+        if isinstance(risk.loss, LogisticLoss):
+            return lambda margins, shared: (both * softplus(margins[:, 0]) - a * margins[:, 0]).sum()
+        return lambda margins, shared: (both * (margins[:, 0] + 1.0) ** 2 / 4.0 - a * margins[:, 0]).sum()
+    if isinstance(risk, LawRisk):
+        y, weight = put(risk.y), put(risk.weight)
+        start = _law(risk.law, risk.at, put)
+        end = None if risk.end is None else _law(risk.law, risk.end, put)
+        smoothing = risk.law.smoothing if isinstance(risk.law, Piecewise) else 0.0
+
+        def law_cost(margins: Tensor, shared: Tensor) -> Tensor:
+            h = margins[:, -1]
+            factor = torch.exp(h.clamp(max=200.0))
+            log_hazard, cumulated = start(shared)
+            total = cumulated * factor
+            if end is None:
+                event = total - h - log_hazard
+            else:
+                inside = ((end(shared)[1] - cumulated) * factor).clamp(1e-300, 300.0)
+                event = total - torch.log(-torch.expm1(-inside))
+            if isinstance(risk, HazardRisk):
+                cost = torch.where(y, event, total)
+            else:
+                g = margins[:, 0]
+                cost = torch.where(y, event - logsigmoid(g), softplus(g) - softplus(g - total))
+            return (weight * cost).sum() + smoothing * (shared.diff() ** 2).sum()
+
+        assert isinstance(risk, CureRisk | HazardRisk)
+        return law_cost
+    raise ValueError(f"{type(risk).__name__} with this loss has no version for a device; use device='cpu'.")
+
+
+def _law(law: DelayLaw, at: Any, put: Callable[[Any], Tensor]) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+    """log lambda0 and Lambda0 at prepared times, as functions of the shared parameters."""
+    import torch
+
+    if isinstance(law, Exponential):
+        times = put(at)
+        return lambda shared: (torch.zeros_like(times), times)
+    if isinstance(law, Weibull):
+        logs = put(at)
+        return lambda shared: (
+            shared[0] + (shared[0].exp() - 1.0) * logs,
+            torch.exp((shared[0].exp() * logs).clamp(max=200.0)),
+        )
+    assert isinstance(law, Piecewise)
+    # Products with these (n, intervals) matrices: reading parameters by index would make the gradient a slow scatter.
+    interval, inside = at
+    before = np.arange(law.n_shared) < interval[:, None]
+    here = np.arange(law.n_shared) == interval[:, None]
+    widths = np.append(np.diff(law.knots, prepend=0.0), 0.0)
+    place, exposure = put(here.astype(np.float64)), put(before * widths + here * inside[:, None])
+    return lambda shared: (place @ shared, exposure @ shared.clamp(max=200.0).exp())
+
+
+def minimise_on_device(
+    rows: DeviceRows, risk: Risk, l2: float, has_intercept: NDArray[np.bool_], start: Floats, tol: float, max_iter: int
+) -> Solution:
+    """L-BFGS in coordinates scaled by a diagonal; stops as :func:`belated.solvers.wide.minimise_wide` does."""
+    import torch
+
+    cost, m, d = cost_of(risk, rows.device), risk.n_margins, rows.shape[1]
+    free = torch.as_tensor(np.flatnonzero(has_intercept), device=rows.device)
+    k = len(free)
+
+    def unpack(theta: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        intercept = theta.new_zeros(m)
+        intercept[free] = theta[m * d : m * d + k]
+        return theta[: m * d].view(m, d), intercept, theta[m * d + k :]
+
+    def evaluate(theta: Tensor) -> tuple[Tensor, Tensor]:
+        coef, intercept, shared = unpack(theta)
+        margins = ((rows.matrix @ coef.T.float()).double() + intercept).requires_grad_()
+        shared = shared.clone().requires_grad_()
+        value = cost(margins, shared)
+        d_margins, d_shared = torch.autograd.grad(value, [margins, shared], allow_unused=True, materialize_grads=True)
+        d_coef = (rows.transposed @ d_margins.float()).double().T + 2.0 * l2 * coef
+        total = value.detach() + l2 * (coef**2).sum()
+        return total, torch.cat([d_coef.reshape(-1), d_margins.sum(0)[free], d_shared])
+
+    theta = torch.as_tensor(start, dtype=torch.float64, device=rows.device)
+    coef, intercept, shared = unpack(theta)
+    margins = (rows.matrix @ coef.T.float()).double() + intercept
+    curvature = torch.as_tensor(np.abs(risk.curvature(margins.cpu().numpy(), shared.cpu().numpy())), device=rows.device)
+    level = curvature.sum(0)
+    diagonal = torch.cat(
+        [
+            ((rows.squared @ curvature.float()).double().T + 2.0 * l2).reshape(-1),
+            level[free],
+            level[-1:].expand(risk.n_shared) / max(risk.n_shared, 1),
+        ]
+    )
+    unit = diagonal.clamp(min=1e-12 * float(diagonal.max())).rsqrt()
+    u, promised = theta / unit, np.inf
+    value, gradient = evaluate(theta)
+    gradient = gradient * unit
+    memory: list[tuple[Tensor, Tensor, Tensor]] = []
+    n_iter = 0
+    while n_iter < max_iter:
+        n_iter += 1
+        direction = -_two_loops(gradient, memory)
+        slope = float(direction @ gradient)
+        if not slope < 0:
+            memory, direction = [], -gradient
+            slope = -float(gradient @ gradient)
+        promised = -slope / 2.0 / max(abs(float(value)), 1e-300)
+        if promised <= tol and (len(memory) >= 3 or promised == 0.0):
+            break
+        step, accepted = (1.0 if memory else 0.1), False
+        for _ in range(30):
+            trial = u + step * direction
+            trial_value, trial_gradient = evaluate(trial * unit)
+            if float(trial_value) <= float(value) + 1e-4 * step * slope:
+                accepted = True
+                break
+            step *= 0.4
+        if not accepted:  # rounding leaves nothing to gain
+            break
+        trial_gradient = trial_gradient * unit
+        s, y = trial - u, trial_gradient - gradient
+        product = s @ y
+        if float(product) > 1e-10 * float(s.norm() * y.norm()):
+            memory = [*memory[-_MEMORY + 1 :], (s, y, product)]
+        u, value, gradient = trial, trial_value, trial_gradient
+    return Solution((u * unit).cpu().numpy(), n_iter, promised)
+
+
+def _two_loops(gradient: Tensor, memory: list[tuple[Tensor, Tensor, Tensor]]) -> Tensor:
+    q, alphas = gradient.clone(), []
+    for s, y, product in reversed(memory):
+        alphas.append(s @ q / product)
+        q -= alphas[-1] * y
+    if memory:
+        _, y, product = memory[-1]
+        q *= product / (y @ y)
+    for (s, y, product), alpha in zip(memory, reversed(alphas), strict=True):
+        q += (alpha - y @ q / product) * s
+    return q

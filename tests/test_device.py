@@ -1,0 +1,60 @@
+"""The path through torch. Without a GPU the same code runs on torch's CPU device; without torch, only its messages."""
+
+from __future__ import annotations
+
+import builtins
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from simulate import simulate
+
+from belated import DelayedFeedbackClassifier, FieldMatrix, LinearModel
+from belated.methods import METHODS
+from belated.solvers.device import DeviceRows, resolve_device
+
+
+def fit(method, X, data, device="cpu"):
+    model = LinearModel(l2=1e-3, tol=1e-10, device=device)
+    clf = DelayedFeedbackClassifier(method=method, window=5.0, horizon=20.0, model=model)
+    return clf.fit(X, data.y, elapsed=data.elapsed, delay=data.delay)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_agrees_with_the_cpu(method, monkeypatch):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    data = simulate(seed=0, n=2000)
+    indices = np.column_stack([np.digitize(data.X[:, j], [-1, 0, 1]) + 5 * j for j in range(3)])
+    fields = FieldMatrix(indices, 2**16)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    expected = fit(method, fields, data).predict_proba(fields)
+    plain = fit(method, data.X, data).predict_proba(data.X)
+    original = LinearModel.encode
+    monkeypatch.setattr(LinearModel, "encode", lambda self, X, w: DeviceRows.of(original(self, X, w), device))
+    assert_allclose(fit(method, fields, data).predict_proba(fields), expected, atol=2e-4)
+    assert_allclose(fit(method, data.X, data).predict_proba(data.X), plain, atol=2e-4)
+
+
+def test_without_torch(monkeypatch):
+    real = builtins.__import__
+
+    def no_torch(name, *rest, **more):
+        if name.split(".")[0] == "torch":
+            raise ImportError(name)
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", no_torch)
+    assert resolve_device("auto") == "cpu"
+    with pytest.raises(ValueError, match=r"device='cuda' needs PyTorch, which is not installed: pip install belated\[torch\]"):
+        resolve_device("cuda")
+    with pytest.raises(ValueError, match="device='tpu' is not known; choose 'cpu', 'cuda' or 'auto'"):
+        fit("bl", np.zeros((4, 1)), simulate(seed=1, n=4), device="tpu")
+
+
+def test_without_a_gpu():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    assert resolve_device("auto") == "cpu"
+    with pytest.raises(ValueError, match="PyTorch finds no CUDA device here"):
+        resolve_device("cuda")
