@@ -19,12 +19,17 @@ format: .venv/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: .venv/.core
+bench: .venv/.bench
 	$(BIN)/python benchmarks/linear.py
+	$(BIN)/python benchmarks/wide.py
 
 .venv/.core: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+.venv/.bench: .venv/.core
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	touch $@
 
 .venv/.dev: .venv/.core

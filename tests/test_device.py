@@ -45,7 +45,9 @@ def test_without_torch(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", no_torch)
     assert resolve_device("auto") == "cpu"
-    with pytest.raises(ValueError, match=r"device='cuda' needs PyTorch, which is not installed: pip install belated\[torch\]"):
+    with pytest.raises(
+        ValueError, match=r"device='cuda' needs PyTorch, which is not installed: pip install belated\[torch\]"
+    ):
         resolve_device("cuda")
     with pytest.raises(ValueError, match="device='tpu' is not known; choose 'cpu', 'cuda' or 'auto'"):
         fit("bl", np.zeros((4, 1)), simulate(seed=1, n=4), device="tpu")

@@ -6,6 +6,7 @@ float64. Torch is imported when a device is asked for and not before.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -65,20 +66,19 @@ class DeviceRows:
             dense = torch.as_tensor(host.matrix, dtype=torch.float32, device=device)
             return cls(host, dense, dense.T, dense.T**2, device)
         csr = host.to_csr()
-        parts = (
-            torch.as_tensor(part.astype(kind), device=device)
-            for part, kind in ((csr.indptr, "i8"), (csr.indices, "i8"), (csr.data, "f4"))
-        )
-        matrix = torch.sparse_csr_tensor(*parts, size=csr.shape, device=device)
-        flipped = matrix.to_sparse_csc()
-        ends, places, values = flipped.ccol_indices(), flipped.row_indices(), flipped.values()
-        shape = (csr.shape[1], csr.shape[0])
-        transposed = torch.sparse_csr_tensor(ends, places, values, size=shape, device=device)
-        squared = (
-            transposed
-            if (csr.data == 1.0).all()
-            else torch.sparse_csr_tensor(ends, places, values**2, size=shape, device=device)
-        )
+
+        def tensor(ends: Tensor, places: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
+            return torch.sparse_csr_tensor(ends, places, values, size=shape, device=device, check_invariants=False)
+
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Sparse", category=UserWarning)  # that torch's CSR is young
+            parts = [np.asarray(csr.indptr, "i8"), np.asarray(csr.indices, "i8"), np.asarray(csr.data, "f4")]
+            matrix = tensor(*(torch.as_tensor(part, device=device) for part in parts), shape=csr.shape)
+            flipped = matrix.to_sparse_csc()
+            ends, places, values = flipped.ccol_indices(), flipped.row_indices(), flipped.values()
+            shape = (csr.shape[1], csr.shape[0])
+            transposed = tensor(ends, places, values, shape)
+            squared = transposed if (csr.data == 1.0).all() else tensor(ends, places, values**2, shape)
         return cls(host, matrix, transposed, squared, device)
 
     @property
