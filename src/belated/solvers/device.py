@@ -73,7 +73,8 @@ class DeviceRows:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sparse", category=UserWarning)  # that torch's CSR is young
             parts = [np.asarray(csr.indptr, "i8"), np.asarray(csr.indices, "i8"), np.asarray(csr.data, "f4")]
-            matrix = tensor(*(torch.as_tensor(part, device=device) for part in parts), shape=csr.shape)
+            rows, entries, numbers = (torch.as_tensor(part, device=device) for part in parts)
+            matrix = tensor(rows, entries, numbers, csr.shape)
             flipped = matrix.to_sparse_csc()
             ends, places, values = flipped.ccol_indices(), flipped.row_indices(), flipped.values()
             shape = (csr.shape[1], csr.shape[0])
