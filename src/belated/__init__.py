@@ -1,7 +1,8 @@
 """Classifiers for labels that arrive late."""
 
 from belated.classifier import DelayedFeedbackClassifier
-from belated.events import EventLog, OutcomeWarning
+from belated.columns import OutcomeWarning
+from belated.events import EventLog
 from belated.features import TableEncoder
 from belated.fields import FieldMatrix
 from belated.methods import BL, DFM, FSIW, PNUTW, PU, PUTW, STC, TW, ConvDF, Hazard, NnDF, Rescale

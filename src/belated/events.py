@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import json
 import logging
-import warnings
 from collections.abc import Sequence
-from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from belated.checks import refuse
+from belated.columns import Shown, check_arrivals, check_clocks, feature_names, match, report, times
 from belated.fields import FieldMatrix
-from belated.frames import decoded, is_text, open_table, require, take_rows, to_arrow
+from belated.frames import open_table, require, take_rows
 from belated.snapshot import Snapshot
-from belated.times import DAY, NEVER, TimeColumn, parse_duration, parse_instant, read_times, show_instant
+from belated.times import DAY, NEVER, TimeColumn, parse_duration, parse_instant, show_instant
 
 logger = logging.getLogger("belated")
-
-
-class OutcomeWarning(UserWarning):
-    """Some outcomes in the log could not be used; the message says how many and why."""
 
 
 class EventLog:
@@ -80,18 +73,18 @@ class EventLog:
         """
         table = open_table(frame, "the log")
         require(table, [arrival, outcome], "the log")
-        chosen = _feature_names(features, table, (arrival, outcome), "the log")
+        chosen = feature_names(features, table, (arrival, outcome), "the log")
         if arrival == outcome:
             raise ValueError(f"arrival and outcome name the same column, {arrival!r}.")
-        arrivals, outcomes = _times(table, arrival), _times(table, outcome)
-        _check_arrivals(arrivals, arrival)
-        _check_clocks(arrivals, arrival, outcomes, outcome)
+        arrivals, outcomes = times(table, arrival), times(table, outcome)
+        check_arrivals(arrivals, arrival)
+        check_clocks(arrivals, arrival, outcomes, outcome)
         early = ~outcomes.missing & (outcomes.micros < arrivals.micros)
         refuse(
             early,
             outcome,
             "{count} before the arrival",
-            _Shown(outcomes.micros, arrivals.clock),
+            Shown(outcomes.micros, arrivals.clock),
             "Correct these times, drop the rows, or empty the outcome if it belongs to something else.",
         )
         return cls._build(
@@ -125,12 +118,12 @@ class EventLog:
             open_table(outcomes, "the table of outcomes", may_be_empty=True),
         )
         require(table, [key, arrival], "the table of arrivals")
-        chosen = _feature_names(features, table, (key, arrival, outcome), "the table of arrivals")
+        chosen = feature_names(features, table, (key, arrival, outcome), "the table of arrivals")
         require(events, [key, outcome], "the table of outcomes")
-        start, end = _times(table, arrival), _times(events, outcome)
-        _check_arrivals(start, arrival)
-        _check_clocks(start, arrival, end, outcome)
-        row_of, keys = _match(table, events, key)
+        start, end = times(table, arrival), times(events, outcome)
+        check_arrivals(start, arrival)
+        check_clocks(start, arrival, end, outcome)
+        row_of, keys = match(table, events, key)
         refuse(
             end.missing,
             outcome,
@@ -140,8 +133,8 @@ class EventLog:
         )
         unmatched = row_of < 0
         early = ~unmatched & (end.micros < start.micros[row_of])
-        _report(unmatched, keys, key, "match no arrival")
-        _report(early, keys, key, "come before their arrival")
+        report(unmatched, keys, key, "match no arrival")
+        report(early, keys, key, "come before their arrival")
         usable = ~unmatched & ~early
         first = np.full(len(table), NEVER)
         np.minimum.at(first, row_of[usable], end.micros[usable])
@@ -254,125 +247,4 @@ class EventLog:
             elapsed_micros=now - arrival,
             delay_micros=np.where(known, delay, NEVER),
             horizon=None if horizon is None else limit / DAY,
-        )
-
-
-def _times(table: nw.DataFrame[Any], name: str) -> TimeColumn:
-    column = table.get_column(name)
-    if column.dtype == nw.Object:
-        _check_objects(column.to_list(), name)
-    return read_times(to_arrow(table, name), name)
-
-
-def _check_objects(values: list[Any], name: str) -> None:
-    """Python dates, and datetimes with and without a zone, would silently become one kind."""
-    days = np.array([isinstance(v, date) and not isinstance(v, datetime) for v in values])
-    zoned = np.array([isinstance(v, datetime) and v.tzinfo is not None for v in values])
-    naive = np.array([isinstance(v, datetime) and v.tzinfo is None and v == v for v in values])
-    if zoned.any():
-        refuse(
-            naive,
-            name,
-            "{count} without a time zone beside others that have one",
-            values,
-            "Give all of them a zone, or none.",
-        )
-    if zoned.any() or naive.any():
-        refuse(days, name, "{count} a date beside others that are times", values, "Write all of them as times.")
-
-
-def _feature_names(features: Any, table: nw.DataFrame[Any], others: Sequence[str], what: str) -> list[str]:
-    if features is None:
-        return [name for name in table.columns if name not in others]
-    if isinstance(features, str):
-        raise ValueError(f"features={features!r} must be a list of columns, such as [{features!r}].")
-    require(table, features, what)
-    used = [name for name in features if name in others]
-    if used:
-        raise ValueError(
-            f"{', '.join(map(repr, used))} cannot be a feature: it is the arrival, the outcome or the key."
-        )
-    return list(dict.fromkeys(features))
-
-
-class _Shown:
-    """Instants as text, made only for the one that is shown."""
-
-    def __init__(self, micros: NDArray[np.int64], clock: str) -> None:
-        self.micros, self.clock = micros, clock
-
-    def __getitem__(self, row: int) -> str:
-        return show_instant(int(self.micros[row]), self.clock)
-
-
-def _check_arrivals(arrivals: TimeColumn, name: str) -> None:
-    refuse(
-        arrivals.missing,
-        name,
-        "{count} missing, and every row must have arrived",
-        ["missing"] * len(arrivals.missing),
-        "Drop these rows or fill them in.",
-    )
-
-
-def _check_clocks(arrivals: TimeColumn, arrival: str, outcomes: TimeColumn, outcome: str) -> None:
-    if outcomes.clock == "empty":
-        return
-    if arrivals.clock != outcomes.clock:
-        raise ValueError(
-            f"column {arrival!r} holds {arrivals.clock} but column {outcome!r} holds {outcomes.clock}: use one kind for both."
-        )
-    if arrivals.zoned != outcomes.zoned:
-        with_zone, without = (arrival, outcome) if arrivals.zoned else (outcome, arrival)
-        raise ValueError(
-            f"column {with_zone!r} has a time zone and column {without!r} has none, so their clocks may disagree by hours. "
-            f"Give {without!r} its zone (for example with dt.tz_localize or dt.replace_time_zone)."
-        )
-
-
-def _match(table: nw.DataFrame[Any], events: nw.DataFrame[Any], key: str) -> tuple[NDArray[np.int64], list[Any]]:
-    """For each outcome the row of its arrival, or -1; and the outcomes' keys."""
-    ours, theirs = (_keys(to_arrow(frame, key)) for frame in (table, events))
-    nulls = np.asarray(ours.is_null())
-    missing = ["missing"] * len(nulls)
-    refuse(nulls, key, "{count} missing in the table of arrivals", missing, "Drop these rows or give them keys.")
-    if theirs.null_count == len(theirs):
-        theirs = theirs.cast(ours.type)
-    if not ours.type.equals(theirs.type):
-        raise ValueError(
-            f"column {key!r} holds {ours.type} in the table of arrivals and {theirs.type} in the table of outcomes. Convert one of them."
-        )
-    first_row = np.asarray(pc.index_in(ours, value_set=ours))
-    repeated = first_row != np.arange(len(first_row))
-    refuse(
-        repeated,
-        key,
-        "{count} a repeat of an earlier key",
-        ours.to_pylist() if repeated.any() else [],
-        "Keep one row for each key.",
-    )
-    found = pc.index_in(theirs, value_set=ours)
-    row_of = np.asarray(found.fill_null(-1)).astype(np.int64)
-    return row_of, theirs
-
-
-def _keys(column: pa.Array) -> pa.Array:
-    """Keys as whole numbers or as text."""
-    column = decoded(column)
-    if pa.types.is_integer(column.type) and not pa.types.is_uint64(column.type):
-        return column.cast(pa.int64())
-    if is_text(column.type) or pa.types.is_null(column.type):
-        return column.cast(pa.large_string())
-    return pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.large_string())
-
-
-def _report(rows: NDArray[np.bool_], keys: Any, key: str, what: str) -> None:
-    count = int(rows.sum())
-    if count:
-        first = int(np.argmax(rows))
-        warnings.warn(
-            f"{count} of {len(rows)} outcomes {what} and were left out, the first at row {first} of the outcomes "
-            f"({key}={keys[first].as_py()!r}).",
-            OutcomeWarning,
-            stacklevel=4,
         )
