@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any, TypeAlias
 
 import narwhals as nw
@@ -16,6 +15,7 @@ from sklearn.base import BaseEstimator
 
 from belated.checks import refuse
 from belated.frames import decoded, is_text, open_table, to_arrow
+from belated.hashing import field_starts, hash_column
 from belated.observed import quantiles
 
 Floats = NDArray[np.float64]
@@ -41,7 +41,7 @@ class TableEncoder(BaseEstimator):
     ----------
     max_categories : int
     hash_columns : int
-        Columns that all hashed fields share. A value goes to blake2b(value, key=field) modulo this.
+        Columns that all hashed fields share; :mod:`belated.hashing` says where a value goes.
     numbers : {"buckets", "standardise"}
     buckets : int
     """
@@ -196,16 +196,8 @@ class _Hashed:
     size: int = 0
 
     def encode(self, values: pa.Array, name: str, indices: NDArray[np.int32], out: Floats) -> None:
-        coded = _text(values, name).dictionary_encode(null_encoding="encode")
-        key = blake2b(self.field.encode(), digest_size=32).digest()
-        places = [
-            int.from_bytes(
-                blake2b(b"\xff" if value is None else value.encode(), digest_size=8, key=key).digest(), "little"
-            )
-            % self.columns
-            for value in coded.dictionary.to_pylist()
-        ]
-        indices[:] = self.offset + np.array(places, dtype=np.int32)[np.asarray(coded.indices)]
+        start = field_starts([self.field], seed=0)[0]
+        indices[:] = self.offset + hash_column(_text(values, name), name, start, self.columns)
         out[:] = 1.0
 
     def labels(self, name: str) -> list[str]:
