@@ -431,4 +431,4 @@ def test_a_window_of_half_a_lookback_is_fine():
     """The oldest row of a 20-day lookback is a little less than 20 days old."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fit(window=10.0)
+        assert fit(window=10.0).predict_proba(DATA.X).shape == (400, 2)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from belated.checks import refuse
 from belated.frames import decoded, is_text, require, to_arrow
-from belated.times import TimeColumn, read_times, show_instant
+from belated.times import TimeColumn, read_times, refuse_zoneless, show_instant
 
 
 class OutcomeWarning(UserWarning):
@@ -35,13 +35,7 @@ def _check_objects(values: list[Any], name: str) -> None:
     zoned = np.array([isinstance(v, datetime) and v.tzinfo is not None for v in values])
     naive = np.array([isinstance(v, datetime) and v.tzinfo is None and v == v for v in values])
     if zoned.any():
-        refuse(
-            naive,
-            name,
-            "{count} without a time zone beside others that have one",
-            values,
-            "Give all of them a zone, or none.",
-        )
+        refuse_zoneless(naive, name, values)
     if zoned.any() or naive.any():
         refuse(days, name, "{count} a date beside others that are times", values, "Write all of them as times.")
 

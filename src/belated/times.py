@@ -183,16 +183,14 @@ def _parse_text(text: pa.Array, name: str) -> pa.Array:
             bad[row] = True
             parsed.append(None)
     refuse(bad, name, "{count} no ISO 8601 time", values, "Write times as '2024-03-01T12:00:00' or parse them first.")
-    zones = [None if v is None else v.tzinfo is not None for v in parsed]
-    zoned = np.array([zone is True for zone in zones])
+    zoned = np.array([v is not None and v.tzinfo is not None for v in parsed])
     if zoned.any():
-        naive = np.array([zone is False for zone in zones])
-        refuse(
-            naive,
-            name,
-            "{count} without a time zone beside others that have one",
-            values,
-            "Give all of them a zone, or none.",
-        )
+        refuse_zoneless(np.array([v is not None and v.tzinfo is None for v in parsed]), name, values)
         return pa.array([None if v is None else v.astimezone(UTC) for v in parsed], pa.timestamp("us", tz="UTC"))
     return pa.array(parsed, pa.timestamp("us"))
+
+
+def refuse_zoneless(naive: NDArray[np.bool_], name: str, values: Any) -> None:
+    """Refuse times without a zone in a column where others have one."""
+    what = "{count} without a time zone beside others that have one"
+    refuse(naive, name, what, values, "Give all of them a zone, or none.")
