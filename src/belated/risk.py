@@ -94,6 +94,10 @@ class WeightedRisk(Risk):
 
     def curvature(self, margins: Floats, shared: Floats = _NONE) -> Floats:
         g = margins[:, 0]
+        if isinstance(self.loss, LogisticLoss) and len(g) >= rowwise.MANY:
+            curvature = np.empty(len(g))
+            rowwise.logistic_curvature(np.ascontiguousarray(g), self.a, self.b, curvature)
+            return curvature[:, None]
         return (self.a * self.loss.curvature(g) + self.b * self.loss.curvature(-g))[:, None]
 
     def start(self) -> tuple[Floats, Floats]:

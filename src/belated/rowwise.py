@@ -35,6 +35,14 @@ def logistic(z: Floats, a: Floats, b: Floats) -> tuple[float, Floats]:
 
 
 @nb.njit(cache=True, parallel=True)
+def logistic_curvature(z: Floats, a: Floats, b: Floats, out: Floats) -> None:
+    """out = (a + b) sigmoid(z) sigmoid(-z)."""
+    for i in nb.prange(z.size):
+        e = np.exp(-abs(z[i]))
+        out[i] = (a[i] + b[i]) * e / (1.0 + e) ** 2
+
+
+@nb.njit(cache=True, parallel=True)
 def _cure(
     margins: Floats,
     y: Any,

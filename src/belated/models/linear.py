@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, TypeAlias, TypeGuard
 
 import narwhals as nw
+import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -16,7 +20,7 @@ from belated.features import TableEncoder
 from belated.fields import FieldMatrix
 from belated.losses import LogisticLoss
 from belated.models.base import Model
-from belated.risk import NonNegativeRisk, Risk, WeightedRisk
+from belated.risk import NonNegativeRisk, Risk, SeparateRisks, WeightedRisk
 from belated.solvers import kernels
 from belated.solvers.continuation import minimise_corrected, minimise_rounded
 from belated.solvers.device import DeviceRows, minimise_on_device, resolve_device
@@ -33,6 +37,7 @@ _GOOD_ENOUGH = 1e-5
 
 _SAMPLE = 50_000  # rows
 _MAX_EPOCHS = 60
+_LOOSE = 1e-5  # up to here L-BFGS is there in a few passes; beyond, dual ascent is faster, and certain
 DENSE_BLOCK = 1000  # columns
 
 Design: TypeAlias = PlainRows | SparseRows | DeviceRows
@@ -55,7 +60,8 @@ class LinearModel(Model):
     encoder : TableEncoder, optional
         How tables become matrices. Arrays, CSR matrices and FieldMatrix are used as they are.
     device : {"cpu", "cuda", "auto"}
-        Where to fit. On a GPU (through PyTorch) matrix products are float32, and ``tol`` is relative to the objective.
+        Where to fit. On a GPU (through PyTorch) ``tol`` is relative to the objective, and from 1e-6 up matrix products are
+        float32.
 
     Attributes
     ----------
@@ -100,12 +106,26 @@ class LinearModel(Model):
         return rows if device == "cpu" else DeviceRows.of(rows, device)
 
     def fit(self, encoded: Design, risk: Risk) -> LinearModel:
-        problem, solution = self._solve(encoded, risk)
+        self._fit(encoded, risk, None)
+        return self
+
+    def path(self, encoded: Design, risk: Risk, l2: Sequence[float]) -> list[LinearModel]:
+        """Copies of this model, fitted at each value of l2: from the largest down, each from where the last one ended."""
+        models = [clone(self).set_params(l2=value) for value in l2]
+        theta = None
+        for k in np.argsort(l2)[::-1]:
+            models[k].encoder_ = self.encoder_
+            theta = models[k]._fit(encoded, risk, theta)
+        return models
+
+    def _fit(self, encoded: Design, risk: Risk, start: Floats | None) -> Floats:
+        problem, solution = self._solve(encoded, risk, start)
         weights, self.intercept_, self.shared_ = problem.unpack(solution.theta)
         self._weights, self._columns, self._n_columns = weights, encoded.columns, encoded.n_columns
-        self.objective_ = problem.value_and_gradient(solution.theta)[0]
+        # A risk with kinks was solved through smooth ones, whose values are not its own.
+        self.objective_ = solution.value if risk.smooth else problem.value_and_gradient(solution.theta)[0]
         self.n_iter_, self.gap_ = solution.n_iter, solution.gap
-        return self
+        return solution.theta
 
     @property
     def coef_(self) -> Floats:
@@ -130,7 +150,7 @@ class LinearModel(Model):
         features, levels = coef[:, :-count], coef[0, -count:]
         return encoded.margins(features, intercept)[:, 0] + levels[at]
 
-    def _solve(self, rows: Design, risk: Risk) -> tuple[_Problem, Solution]:
+    def _solve(self, rows: Design, risk: Risk, start: Floats | None = None) -> tuple[_Problem, Solution]:
         if not isinstance(self.l2, int | float | np.floating) or not 0 <= self.l2 < np.inf:
             raise ValueError(f"l2={self.l2!r} must be a finite number of at least 0.")
         if self.max_iter < 1:
@@ -141,14 +161,18 @@ class LinearModel(Model):
             )
 
         def solve(smooth: Risk, start: Floats | None) -> Solution:
-            return _Problem(rows, smooth, self.l2, self.fit_intercept).solve(start, self.tol, self.max_iter)
+            problem = _Problem(rows, smooth, self.l2, self.fit_intercept)
+            if not isinstance(smooth, SeparateRisks):
+                return problem.solve(start, self.tol, self.max_iter)
+            starts = [None] * smooth.n_margins if start is None else problem.split(start)
+            return problem.join([solve(*part) for part in zip(smooth.risks, starts, strict=True)])
 
         problem = _Problem(rows, risk, self.l2, self.fit_intercept)
         with kernels.threads(rows.size):
             if isinstance(risk, NonNegativeRisk):
-                solution = minimise_corrected(risk, solve, problem.margins)
+                solution = minimise_corrected(risk, solve, problem.margins, start)
             else:
-                solution = minimise_rounded(risk, solve)
+                solution = minimise_rounded(risk, solve, start)
         if solution.gradient_norm > max(self.tol, _GOOD_ENOUGH):
             warnings.warn(
                 f"LinearModel stopped after {solution.n_iter} iterations with a gradient of {solution.gradient_norm:.1e} "
@@ -157,6 +181,10 @@ class LinearModel(Model):
                 stacklevel=4,
             )
         return problem, solution
+
+
+def _is_logistic(risk: Risk) -> TypeGuard[WeightedRisk]:
+    return type(risk) is WeightedRisk and isinstance(risk.loss, LogisticLoss)
 
 
 class _Problem:
@@ -175,16 +203,39 @@ class _Problem:
         intercept[self.has_intercept] = theta[m * columns : m * columns + k]
         return theta[: m * columns].reshape(m, columns), intercept, theta[m * columns + k :]
 
+    def split(self, theta: Floats) -> list[Floats]:
+        """Of risks that share nothing, the theta of each."""
+        coef, intercept, _ = self.unpack(theta)
+        return [np.append(*part) if free else part[0] for *part, free in zip(coef, intercept, self.has_intercept, strict=True)]
+
+    def join(self, solutions: list[Solution]) -> Solution:
+        """The inverse, of solutions."""
+        columns = self.rows.shape[1]
+        theta = np.concatenate([s.theta[:columns] for s in solutions] + [s.theta[columns:] for s in solutions])
+        return Solution(
+            theta,
+            max(s.n_iter for s in solutions),
+            max(s.gradient_norm for s in solutions),
+            sum(s.value for s in solutions),
+            sum(s.gap for s in solutions),
+        )
+
     def margins(self, theta: Floats) -> Floats:
         coef, intercept, _ = self.unpack(theta)
         return self.rows.margins(coef, intercept)
 
     def value_and_gradient(self, theta: Floats) -> tuple[float, Floats]:
+        if isinstance(self.rows, SparseRows) and _is_logistic(self.risk):
+            return self.rows.logistic(theta, self.risk, self.l2, self._work)
         coef, _, shared = self.unpack(theta)
         value, d_margins, d_shared = self.risk.value_and_gradient(self.margins(theta), shared)
         d_coef = self.rows.pull(d_margins) + 2.0 * self.l2 * coef
-        gradient = np.concatenate([d_coef.ravel(), d_margins.sum(axis=0)[self.has_intercept], d_shared])
-        return value + self.l2 * float(coef.ravel() @ coef.ravel()), gradient
+        gradient = np.concatenate([d_coef.ravel(), np.einsum("ij->j", d_margins)[self.has_intercept], d_shared])
+        return value + self.l2 * float(np.einsum("ij,ij->", coef, coef)), gradient
+
+    @cached_property
+    def _work(self) -> Floats:
+        return np.empty((nb.get_num_threads(), 2 * self.rows.shape[1]))
 
     def start(self) -> Floats:
         levels, shared = self.risk.start()
@@ -200,23 +251,22 @@ class _Problem:
             first = self.start() if start is None else start
             return minimise_on_device(self.rows, self.risk, self.l2, self.has_intercept, first, tol, max_iter)
         n_iter = 0
-        if start is None and self._suits_dual(self.risk):
-            dual = minimise_dual(
-                self.rows, self.risk.a, self.risk.b, self.l2, bool(self.has_intercept[0]), tol, _MAX_EPOCHS
-            )
-            start = np.append(dual.coef, dual.intercept) if self.has_intercept[0] else dual.coef
+        if tol < _LOOSE and self._suits_dual(self.risk):
+            free = bool(self.has_intercept[0])
+            dual = minimise_dual(self.rows, self.risk.a, self.risk.b, self.l2, free, tol, _MAX_EPOCHS, start)
+            start = np.append(dual.coef, dual.intercept) if free else dual.coef
             if dual.converged:
-                return Solution(start, dual.n_epochs, dual.gap, dual.gap)
+                return Solution(start, dual.n_epochs, dual.gap, dual.value, dual.gap)
             n_iter = dual.n_epochs
         first = self.start() if start is None else start
         solution = minimise_wide(self.value_and_gradient, self.diagonal, first, tol, max_iter)
-        return Solution(solution.theta, n_iter + solution.n_iter, solution.gradient_norm)
+        return replace(solution, n_iter=n_iter + solution.n_iter)
 
     def _suits_dual(self, risk: Risk) -> TypeGuard[WeightedRisk]:
         """A convex logistic risk, regularised well enough for dual ascent to be fast."""
-        if not (isinstance(risk, WeightedRisk) and isinstance(risk.loss, LogisticLoss) and risk.convex):
+        if not (_is_logistic(risk) and risk.convex):
             return False
-        return 2.0 * self.l2 * len(risk.a) >= 2.0 * float((risk.a + risk.b).sum())
+        return 4.0 * self.l2 * len(risk.a) >= float((risk.a + risk.b).sum())
 
     def _curvature(self, theta: Floats) -> Floats:
         """Of curvature that may be negative, the size is what counts."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,16 +31,18 @@ def minimise_rounded(risk: Risk, solve: Solve, start: Floats | None = None) -> S
     for width in _WIDTHS:
         solution = solve(risk.smoothed(width), start)
         start, n_iter = solution.theta, n_iter + solution.n_iter
-    return Solution(solution.theta, n_iter, solution.gradient_norm)
+    return replace(solution, n_iter=n_iter)
 
 
-def minimise_corrected(risk: NonNegativeRisk, solve: Solve, margins: Callable[[Floats], Floats]) -> Solution:
+def minimise_corrected(
+    risk: NonNegativeRisk, solve: Solve, margins: Callable[[Floats], Floats], start: Floats | None = None
+) -> Solution:
     """Minimise max(J, J+) + penalty exactly, as the saddle point max over t of min J+ + t J- + penalty.
 
     The minimum in theta is concave in t with slope J-(theta_t). If that is not negative at t = 1 the correction does
     nothing and J itself is minimal; otherwise J- = 0 at the answer, found by a root search in t.
     """
-    current = minimise_rounded(risk.relaxed(1.0), solve)
+    current = minimise_rounded(risk.relaxed(1.0), solve, start)
     negative = risk.negative_part(margins(current.theta))
     if negative >= -1e-12:
         return current
@@ -78,4 +81,4 @@ def minimise_corrected(risk: NonNegativeRisk, solve: Solve, margins: Callable[[F
         else:
             high, below = middle, found
             above, kept = (above / 2 if kept == -1 else above), -1
-    return Solution(best.theta, n_iter, best.gradient_norm)
+    return replace(best, n_iter=n_iter)

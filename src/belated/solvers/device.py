@@ -1,14 +1,16 @@
 """The same risks and the same L-BFGS on a GPU, through torch.
 
-Rows stay on the device between fits. Products with the matrix are float32; weights, gradients and sums of costs are
-float64. Torch is imported when a device is asked for and not before.
+Rows stay on the device between fits. Products with the matrix are float32 where the tolerance allows and float64 beyond;
+weights, gradients and sums of costs are always float64. Torch is imported when a device is asked for and not before.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,11 +22,13 @@ from belated.losses import LogisticLoss
 from belated.risk import Risk, SeparateRisks, WeightedRisk
 from belated.solvers.lbfgs import Solution
 from belated.solvers.rows import PlainRows, SparseRows
+from belated.solvers.wide import CAUTION
 
 Floats = NDArray[np.float64]
 Tensor = Any
 
 _MEMORY = 10
+_SINGLE = 1e-6  # a tolerance that float32 can serve
 
 
 def resolve_device(device: str) -> str:
@@ -53,7 +57,7 @@ class DeviceRows:
     """Rows on a device, beside the rows they came from."""
 
     host: PlainRows | SparseRows
-    matrix: Tensor
+    matrix: Tensor  # of float32, like the next two
     transposed: Tensor
     squared: Tensor  # of the transposed
     device: str
@@ -66,21 +70,22 @@ class DeviceRows:
             dense = torch.as_tensor(host.matrix, dtype=torch.float32, device=device)
             return cls(host, dense, dense.T, dense.T**2, device)
         csr = host.to_csr()
-
-        def tensor(ends: Tensor, places: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
-            return torch.sparse_csr_tensor(ends, places, values, size=shape, device=device, check_invariants=False)
-
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Sparse", category=UserWarning)  # that torch's CSR is young
-            parts = [np.asarray(csr.indptr, "i8"), np.asarray(csr.indices, "i8"), np.asarray(csr.data, "f4")]
-            rows, entries, numbers = (torch.as_tensor(part, device=device) for part in parts)
-            matrix = tensor(rows, entries, numbers, csr.shape)
-            flipped = matrix.to_sparse_csc()
-            ends, places, values = flipped.ccol_indices(), flipped.row_indices(), flipped.values()
+        with _quiet_torch():
+            parts = [np.asarray(csr.indptr, "i8"), np.asarray(csr.indices, "i4"), np.asarray(csr.data, "f4")]
+            ends, entries, numbers = (torch.as_tensor(part, device=device) for part in parts)
+            matrix = _csr(ends, entries, numbers, csr.shape)
+            flipped = _csr(ends, entries.long(), numbers, csr.shape).to_sparse_csc()
+            ends, entries, numbers = flipped.ccol_indices(), flipped.row_indices(), flipped.values()
             shape = (csr.shape[1], csr.shape[0])
-            transposed = tensor(ends, places, values, shape)
-            squared = transposed if (csr.data == 1.0).all() else tensor(ends, places, values**2, shape)
+            transposed = _csr(ends, entries, numbers, shape)
+            squared = transposed if (csr.data == 1.0).all() else _csr(ends, entries, numbers**2, shape)
         return cls(host, matrix, transposed, squared, device)
+
+    @cached_property
+    def doubles(self) -> tuple[Tensor, Tensor]:
+        """The matrix and its transpose in float64."""
+        with _quiet_torch():
+            return self.matrix.double(), self.transposed.double()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -109,6 +114,21 @@ class DeviceRows:
 
     def with_groups(self, groups: NDArray[np.int64], count: int) -> DeviceRows:
         return DeviceRows.of(self.host.with_groups(groups, count), self.device)
+
+
+def _csr(ends: Tensor, entries: Tensor, numbers: Tensor, shape: tuple[int, int]) -> Tensor:
+    """With indices of 32 bits on a GPU, where they are half of the traffic."""
+    import torch
+
+    kind = torch.int32 if entries.is_cuda and len(entries) < 2**31 else torch.int64
+    return torch.sparse_csr_tensor(ends.to(kind), entries.to(kind), numbers, size=shape, check_invariants=False)
+
+
+@contextmanager
+def _quiet_torch() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse", category=UserWarning)  # that torch's CSR is young
+        yield
 
 
 def cost_of(risk: Risk, device: str) -> Callable[[Tensor, Tensor], Tensor]:
@@ -170,11 +190,11 @@ def _law(law: DelayLaw, at: Any, put: Callable[[Any], Tensor]) -> Callable[[Tens
         )
     assert isinstance(law, Piecewise)
     # Products with these (n, intervals) matrices: reading parameters by index would make the gradient a slow scatter.
-    interval, inside = at
-    before = np.arange(law.n_shared) < interval[:, None]
-    here = np.arange(law.n_shared) == interval[:, None]
-    widths = np.append(np.diff(law.knots, prepend=0.0), 0.0)
-    place, exposure = put(here.astype(np.float64)), put(before * widths + here * inside[:, None])
+    interval, inside = put(at[0])[:, None], put(at[1])[:, None]
+    intervals = torch.arange(law.n_shared, device=interval.device)
+    widths = put(np.append(np.diff(law.knots, prepend=0.0), 0.0))
+    place = (intervals == interval).double()
+    exposure = (intervals < interval) * widths + place * inside
     return lambda shared: (place @ shared, exposure @ shared.clamp(max=200.0).exp())
 
 
@@ -193,20 +213,22 @@ def minimise_on_device(
         intercept[free] = theta[m * d : m * d + k]
         return theta[: m * d].view(m, d), intercept, theta[m * d + k :]
 
+    matrix, transposed = (rows.matrix, rows.transposed) if tol >= _SINGLE else rows.doubles
+
+    def margins_at(coef: Tensor, intercept: Tensor) -> Tensor:
+        return ((matrix @ coef.T.to(matrix.dtype)).double() + intercept).requires_grad_()
+
     def evaluate(theta: Tensor) -> tuple[Tensor, Tensor]:
         coef, intercept, shared = unpack(theta)
-        margins = ((rows.matrix @ coef.T.float()).double() + intercept).requires_grad_()
-        shared = shared.clone().requires_grad_()
+        margins, shared = margins_at(coef, intercept), shared.clone().requires_grad_()
         value = cost(margins, shared)
         d_margins, d_shared = torch.autograd.grad(value, [margins, shared], allow_unused=True, materialize_grads=True)
-        d_coef = (rows.transposed @ d_margins.float()).double().T + 2.0 * l2 * coef
+        d_coef = (transposed @ d_margins.to(transposed.dtype)).double().T + 2.0 * l2 * coef
         total = value.detach() + l2 * (coef**2).sum()
         return total, torch.cat([d_coef.reshape(-1), d_margins.sum(0)[free], d_shared])
 
     theta = torch.as_tensor(start, dtype=torch.float64, device=rows.device)
-    coef, intercept, shared = unpack(theta)
-    margins = (rows.matrix @ coef.T.float()).double() + intercept
-    curvature = torch.as_tensor(np.abs(risk.curvature(margins.cpu().numpy(), shared.cpu().numpy())), device=rows.device)
+    curvature = _curvature(cost, margins_at(*unpack(theta)[:2]), unpack(theta)[2]).abs()
     level = curvature.sum(0)
     diagonal = torch.cat(
         [
@@ -229,7 +251,7 @@ def minimise_on_device(
             memory, direction = [], -gradient
             slope = -float(gradient @ gradient)
         promised = -slope / 2.0 / max(abs(float(value)), 1e-300)
-        if promised <= tol and (len(memory) >= 3 or promised == 0.0):
+        if promised <= CAUTION * tol and (len(memory) >= 3 or promised == 0.0):
             break
         step, accepted = (1.0 if memory else 0.1), False
         for _ in range(30):
@@ -247,7 +269,19 @@ def minimise_on_device(
         if float(product) > 1e-10 * float(s.norm() * y.norm()):
             memory = [*memory[-_MEMORY + 1 :], (s, y, product)]
         u, value, gradient = trial, trial_value, trial_gradient
-    return Solution((u * unit).cpu().numpy(), n_iter, promised)
+    return Solution((u * unit).cpu().numpy(), n_iter, promised, float(value))
+
+
+def _curvature(cost: Callable[[Tensor, Tensor], Tensor], margins: Tensor, shared: Tensor) -> Tensor:
+    """Second derivative of the cost in each single margin: a row's cost depends on its own margins alone."""
+    import torch
+
+    (slopes,) = torch.autograd.grad(cost(margins, shared), [margins], create_graph=True)
+    columns = []
+    for k in range(margins.shape[1]):
+        (second,) = torch.autograd.grad(slopes[:, k].sum(), [margins], retain_graph=True)
+        columns.append(second[:, k])
+    return torch.stack(columns, dim=1)
 
 
 def _two_loops(gradient: Tensor, memory: list[tuple[Tensor, Tensor, Tensor]]) -> Tensor:

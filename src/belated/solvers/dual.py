@@ -35,16 +35,27 @@ _START = 1e-3  # how far from its boundary a dual variable starts
 class DualSolution:
     coef: Floats
     intercept: float
+    value: float
     gap: float  # of the objective, absolute
     n_epochs: int
     converged: bool
 
 
 def minimise_dual(
-    rows: SparseRows, a: Floats, b: Floats, l2: float, free_intercept: bool, tol: float, max_epochs: int
+    rows: SparseRows,
+    a: Floats,
+    b: Floats,
+    l2: float,
+    free_intercept: bool,
+    tol: float,
+    max_epochs: int,
+    start: Floats | None = None,
 ) -> DualSolution:
-    """Ascend until the duality gap is at most ``tol`` times the objective, or too slow, or ``max_epochs`` are spent."""
-    problem = _Dual(rows, a, b, l2, free_intercept)
+    """Ascend until the duality gap is at most ``tol`` times the objective, or too slow, or ``max_epochs`` are spent.
+
+    ``start`` holds weights, and an intercept where that is free, from a similar problem.
+    """
+    problem = _Dual(rows, a, b, l2, free_intercept, start)
     order = np.arange(rows.n, dtype=np.int32)
     gap, previous, rate, value = np.inf, np.inf, 0.15, np.inf
     checked, next_check = 0, _FIRST_CHECK
@@ -69,24 +80,26 @@ def minimise_dual(
         missing = np.log(max(tol * abs(value), 1e-300) / gap) / np.log(rate)
         checked, next_check = epoch, epoch + int(np.clip(np.ceil(missing), 1, 10))
     total = gap + slack
-    return DualSolution(problem.coef, problem.intercept(), total, epoch, bool(total <= tol * abs(value)))
+    return DualSolution(problem.coef, problem.intercept(), value, total, epoch, bool(total <= tol * abs(value)))
 
 
 class _Dual:
-    def __init__(self, rows: SparseRows, a: Floats, b: Floats, l2: float, free_intercept: bool) -> None:
+    def __init__(
+        self, rows: SparseRows, a: Floats, b: Floats, l2: float, free_intercept: bool, start: Floats | None
+    ) -> None:
         self.rows, self.a, self.b, self.l2, self.free = rows, a, b, l2, free_intercept
         self.target, total = float(a.sum()), float(a.sum() + b.sum())
         # As weak as the penalty of a weight, but always far weaker than the data.
         self.l2_bias = min(l2, 1e-4 * total)
-        self.state, u = _aligned(4 * rows.n), np.empty(rows.n)
-        kernels.dual_start(a, b, rows.norms, _START, self.state, u)
+        self.state, u, z = _aligned(4 * rows.n), np.empty(rows.n), None
         rate = float(np.clip(self.target / total, 1e-6, 1.0 - 1e-6))
         self.bias = np.array([np.log(rate / (1.0 - rate)) if free_intercept else 0.0, 0.0])
-        self._weights_from(u)
-
-    def _weights_from(self, u: Floats) -> None:
-        self.coef = self.rows.pull(u[:, None])[0] / (-2.0 * self.l2)
-        self.bias[1] = -u.sum() / (2.0 * self.l2_bias) if self.free else 0.0
+        if start is not None:
+            self.bias[0] = start[-1] if free_intercept else 0.0
+            z = rows.margins(start[None, : rows.shape[1]], self.bias[:1])[:, 0]
+        kernels.dual_start(a, b, rows.norms, z, _START, self.state, u)
+        self.coef = rows.pull(u[:, None])[0] / (-2.0 * l2)
+        self.bias[1] = -u.sum() / (2.0 * self.l2_bias) if free_intercept else 0.0
 
     def epoch(self, order: NDArray[np.int32], seed: int) -> None:
         kernels.shuffle(order, seed)
@@ -97,7 +110,7 @@ class _Dual:
         """The duality gap, what the intercept's freedom may add to it, and the objective."""
         intercept = float(self.bias.sum())
         z = self.rows.margins(self.coef[None, :], np.array([intercept]))[:, 0]
-        penalty = self.l2 * float(self.coef @ self.coef)
+        penalty = self.l2 * float(np.einsum("i,i->", self.coef, self.coef))
         value = rowwise.logistic(z, self.a, self.b)[0] + penalty
         parts = np.empty((nb.get_num_threads(), 2))
         kernels.dual_sums(self.state, parts)

@@ -26,6 +26,7 @@ class Solution:
     theta: Floats
     n_iter: int
     gradient_norm: float  # largest entry of the gradient in preconditioned coordinates
+    value: float  # of the objective
     gap: float = np.nan  # a bound on the distance from the minimum, where there is one
 
 
@@ -60,8 +61,8 @@ def minimise(
             stuck = result.nit < _RUN and norm > 0.5 * previous
             if norm <= tol or n_iter >= max_iter or stuck:
                 break
-        theta, norm = _refine(objective, precondition(theta), theta)
-    return Solution(theta, n_iter, norm)
+        theta, norm, value = _refine(objective, precondition(theta), theta)
+    return Solution(theta, n_iter, norm, value)
 
 
 def _one_blas_thread() -> AbstractContextManager[object]:
@@ -74,18 +75,20 @@ def _one_blas_thread() -> AbstractContextManager[object]:
     return threadpool_limits(1, user_api="blas")
 
 
-def _refine(objective: Objective, scaling: Preconditioner, theta: Floats) -> tuple[Floats, float]:
+def _refine(objective: Objective, scaling: Preconditioner, theta: Floats) -> tuple[Floats, float, float]:
     """Steps that look at gradients alone, which stay exact where differences of values are lost in rounding.
 
     Where the preconditioner is the Hessian these are Newton's.
     """
-    pulled = scaling.gradient(objective(theta)[1])
+    value, gradient = objective(theta)
+    pulled = scaling.gradient(gradient)
     norm = float(np.abs(pulled).max(initial=0.0))
     for _ in range(_REFINEMENTS):
         trial = theta - scaling.theta(pulled)
-        pulled = scaling.gradient(objective(trial)[1])
+        trial_value, gradient = objective(trial)
+        pulled = scaling.gradient(gradient)
         trial_norm = float(np.abs(pulled).max(initial=0.0))
         if not trial_norm < 0.5 * norm:
             break
-        theta, norm = trial, trial_norm
-    return theta, norm
+        theta, norm, value = trial, trial_norm, trial_value
+    return theta, norm, value

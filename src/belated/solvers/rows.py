@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from belated.fields import FieldMatrix
+from belated.risk import WeightedRisk
 from belated.solvers import kernels
 
 Floats = NDArray[np.float64]
@@ -102,13 +103,12 @@ class SparseRows:
     def compact(cls, matrix: FieldMatrix | sparse.csr_array) -> SparseRows:
         rows = cls.of(matrix)
         counts = np.empty((nb.get_num_threads(), rows.n_columns), dtype=np.int32)
-        kernels.count_columns(rows.indices, counts)
-        seen = np.flatnonzero(counts[0]).astype(np.int32)
-        # By the size of the count in bits: all the order that a cache can tell, and quick to sort by.
-        rarity = np.uint8(32) - np.frexp(counts[0, seen])[1].astype(np.uint8)
-        columns = seen[np.argsort(rarity, kind="stable")]
-        place = counts[0]
-        place[columns] = np.arange(len(columns), dtype=np.int32)
+        sizes = np.empty((33, len(counts)), dtype=np.int64)
+        kernels.count_columns(rows.indices, counts, sizes)
+        # By the size of the count in bits: all the order that a cache can tell, and found by counting alone.
+        ends = np.cumsum(sizes[::-1]).reshape(sizes.shape)[::-1]
+        columns, place = np.empty(sizes.sum(), dtype=np.int32), counts[0]
+        kernels.order_columns(place, ends - sizes, columns)
         indices = np.empty_like(rows.indices)
         kernels.renumber(rows.indices, place, indices)
         return replace(rows, indices=indices, columns=columns)
@@ -127,19 +127,25 @@ class SparseRows:
 
     def margins(self, coef: Floats, intercept: Floats) -> Floats:
         """Margins (n, m) under weights (m, columns) and intercepts (m,)."""
-        out = np.empty((len(coef), self.n))
-        for row, weights, level in zip(out, coef, intercept, strict=True):
-            kernels.margins(*self.layout, np.ascontiguousarray(weights), float(level), row)
-        return out.T
+        out = np.empty((self.n, len(coef)))
+        kernels.margins(*self.layout, np.ascontiguousarray(coef.T).ravel(), intercept, out, nb.get_num_threads())
+        return out
 
     def pull(self, rows: Floats, squared: bool = False) -> Floats:
         """X' rows of shape (m, columns), from rows (n, m); with the squares of X's values where asked."""
-        sums = np.empty((nb.get_num_threads(), len(self.columns)))
-        out = np.empty((rows.shape[1], len(self.columns)))
-        for k, row in enumerate(rows.T):
-            kernels.pull(*self.layout, np.ascontiguousarray(row), squared, sums)
-            out[k] = sums[0]
-        return out
+        m, columns = rows.shape[1], len(self.columns)
+        sums = np.empty((nb.get_num_threads(), columns * m))
+        kernels.pull(*self.layout, np.ascontiguousarray(rows), squared, sums)
+        return sums[0].reshape(columns, m).T
+
+    def logistic(self, theta: Floats, risk: WeightedRisk, l2: float, work: Floats) -> tuple[float, Floats]:
+        """Value and gradient of a logistic risk with penalty at theta = (weights, perhaps an intercept), in one pass."""
+        d = len(self.columns)
+        coef, level = theta[:d], float(theta[d]) if len(theta) > d else 0.0
+        gradient, parts = np.empty(len(theta)), np.empty((len(work), 2))
+        kernels.logistic_pass(*self.layout, coef, level, risk.a, risk.b, 2.0 * l2, work, gradient[:d], parts)
+        value, gradient[d:] = parts.sum(axis=0)
+        return float(value), gradient
 
     @cached_property
     def norms(self) -> Floats:
