@@ -72,7 +72,10 @@ def main() -> None:
         prepared = time.perf_counter() - start
         models = model.path(rows, risk, [1 / (2 * n * C) for C in (0.03, 0.1, 0.3, 1.0)])
         iterations = [m.n_iter_ for m in models]
-        print(f"{name:15s} four l2: {time.perf_counter() - start:.2f} s, {prepared:.2f} s of it for the risk; {iterations}", flush=True)
+        print(
+            f"{name:15s} four l2: {time.perf_counter() - start:.2f} s, {prepared:.2f} s of it for the risk; {iterations}",
+            flush=True,
+        )
     print(f"all methods at four l2: {time.perf_counter() - whole:.1f} s", flush=True)
 
 

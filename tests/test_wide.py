@@ -13,7 +13,7 @@ from simulate import simulate
 
 from belated import DelayedFeedbackClassifier, FieldMatrix, LinearModel
 from belated.methods import METHODS
-from belated.risk import NonNegativeRisk, WeightedRisk
+from belated.risk import NonNegativeRisk, SeparateRisks, WeightedRisk
 from belated.solvers import dual, wide
 from belated.solvers.rows import PlainRows, SparseRows
 
@@ -182,3 +182,66 @@ def test_field_matrix_that_does_not_match_fit():
         clf.predict(FieldMatrix(fields.indices[:, :2], 2000))
     with pytest.raises(ValueError, match="does not match fit"):
         clf.predict(FieldMatrix(fields.indices, 4000))
+
+
+@pytest.mark.parametrize("matrix", ["fields", "csr", "binary csr"])
+@pytest.mark.parametrize("m", [1, 2, 3])
+def test_compiled_products_equal_scipy(matrix, m):
+    fields, csr, a, _ = random_problem(7)
+    X = {"fields": fields, "csr": csr, "binary csr": (csr != 0).astype(float).tocsr()}[matrix]
+    rows, rng = SparseRows.compact(X), np.random.default_rng(0)
+    dense = X.to_csr().toarray() if matrix == "fields" else X.toarray()
+    dense = dense[:, rows.columns]
+    coef, level, pulled = rng.normal(size=(m, dense.shape[1])), rng.normal(size=m), rng.normal(size=(len(a), m))
+    assert_allclose(rows.margins(coef, level), dense @ coef.T + level)
+    assert_allclose(rows.pull(pulled), pulled.T @ dense, atol=1e-13)
+    if matrix != "fields":  # of fields that share a column, the squares of single entries count
+        assert_allclose(rows.pull(pulled, squared=True), pulled.T @ dense**2, atol=1e-13)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_fused_pass_equals_its_parts(intercept):
+    rng = np.random.default_rng(0)
+    for seed in range(5):
+        fields, csr, a, b = random_problem(seed)
+        for matrix in (fields, csr):
+            rows, risk = SparseRows.compact(matrix), WeightedRisk(a, b)
+            theta = rng.normal(size=rows.shape[1] + intercept)
+            level = theta[rows.shape[1] :].sum(keepdims=True)
+            coef = theta[None, : rows.shape[1]]
+            value, d_margins, _ = risk.value_and_gradient(rows.margins(coef, level))
+            fused = rows.logistic(theta, risk, 0.3, np.empty((2, 2 * rows.shape[1])))
+            assert_allclose(fused[0], value + 0.3 * (coef**2).sum())
+            parts = [rows.pull(d_margins)[0] + 0.6 * coef[0], d_margins.sum(axis=0)[:intercept]]
+            assert_allclose(fused[1], np.concatenate(parts), atol=1e-13)
+
+
+@pytest.mark.parametrize("tol", [1e-5, 1e-10])
+def test_a_path_ends_where_separate_fits_do(tol):
+    fields, a, b = big_problem()
+    values = [1e-4, 1e-2, 1e-3]
+    for risk in (WeightedRisk(a, b), NonNegativeRisk(a, b)):
+        model = LinearModel(tol=tol)
+        rows = model.encode(fields, None)
+        path = model.path(rows, risk, values)
+        assert [m.l2 for m in path] == values
+        for found in path:
+            alone = LinearModel(l2=found.l2, tol=1e-12).fit(rows, risk)
+            assert_allclose(found.objective_, alone.objective_, rtol=2 * tol)
+            assert_array_equal(found.margins(fields).shape, (len(a), 1))
+
+
+def test_separate_risks_are_solved_one_by_one():
+    fields, a, b = big_problem(n=3000)
+    parts = WeightedRisk(a, b), WeightedRisk(b, a)
+    joint = SeparateRisks(parts, parts[0].link)
+    rows = SparseRows.compact(fields)
+    for intercept in (True, False):
+        model = LinearModel(l2=1e-3, tol=1e-11, fit_intercept=intercept).fit(rows, joint)
+        # A second margin always has its intercept.
+        alone = [
+            LinearModel(1e-3, free, 1e-11).fit(rows, part) for part, free in zip(parts, (intercept, True), strict=True)
+        ]
+        assert_allclose(model.objective_, sum(m.objective_ for m in alone))
+        assert_allclose(model.coef_[0], alone[0].coef_[0], atol=1e-6)
+        assert_allclose(model.intercept_[0], alone[0].intercept_[0], atol=1e-6)

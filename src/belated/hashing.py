@@ -42,6 +42,12 @@ def fold(h: Any, byte: Any) -> Any:
     return (h ^ np.uint64(byte)) * _PRIME
 
 
+@nb.njit(cache=True, inline="always")
+def into(h: Any, n_columns: Any) -> Any:
+    """h mod n_columns, without a division where that is a power of 2."""
+    return h & (n_columns - np.uint64(1)) if n_columns & (n_columns - np.uint64(1)) == np.uint64(0) else h % n_columns
+
+
 @nb.njit(cache=True)
 def _start(name: Bytes, seed: int) -> Any:
     h = _BASIS ^ np.uint64(seed)
@@ -62,11 +68,11 @@ def _hash_text(offsets: Any, data: Bytes, valid: Any, start: Any, n_columns: Any
     for i in nb.prange(out.size):
         h = start
         if valid[i]:
-            for p in range(offsets[i], offsets[i + 1]):
+            for p in range(np.uint64(offsets[i]), np.uint64(offsets[i + 1])):
                 h = fold(h, data[p])
         else:
             h = fold(h, MISSING)
-        out[i] = mix(h) % n_columns
+        out[i] = into(mix(h), n_columns)
 
 
 @nb.njit(cache=True, parallel=True)
@@ -80,13 +86,15 @@ def _hash_whole(values: NDArray[np.int64], valid: Any, start: Any, n_columns: An
             if values[i] < 0:
                 h = fold(h, 45)  # "-"
                 rest = np.uint64(0) - rest
-            power = np.uint64(1)
-            while rest // power >= np.uint64(10):
-                power *= np.uint64(10)
-            while power > np.uint64(0):
-                h = fold(h, np.uint64(48) + rest // power % np.uint64(10))
-                power //= np.uint64(10)
-        out[i] = mix(h) % n_columns
+            turned, digits = np.uint64(0), 0  # the digits from the last to the first; 19 of them fit
+            while digits == 0 or rest > np.uint64(0):
+                turned = turned * np.uint64(10) + rest % np.uint64(10)
+                rest //= np.uint64(10)
+                digits += 1
+            for _ in range(digits):
+                h = fold(h, np.uint64(48) + turned % np.uint64(10))
+                turned //= np.uint64(10)
+        out[i] = into(mix(h), n_columns)
 
 
 def hash_column(column: pa.Array, name: str, start: np.uint64, n_columns: int) -> NDArray[np.int32]:

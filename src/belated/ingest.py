@@ -25,7 +25,7 @@ from rich.progress import Progress, track
 from belated.checks import refuse
 from belated.fields import FieldMatrix
 from belated.frames import require, to_arrow
-from belated.hashing import MISSING, field_starts, fold, mix
+from belated.hashing import MISSING, field_starts, fold, into, mix
 from belated.times import NEVER, TimeColumn, read_times
 
 CRITEO_FIELDS = [*(f"int{i}" for i in range(1, 9)), *(f"cat{i}" for i in range(1, 10))]
@@ -137,7 +137,7 @@ def _parse(
             while p < end and block[p] != 9:
                 h = fold(h, block[p])
                 p += 1
-            indices[line, field] = mix(h) % n_columns
+            indices[line, field] = into(mix(h), n_columns)
             if p < end and field + 1 < starts.size:
                 p += 1
                 seen += 1

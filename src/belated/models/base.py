@@ -38,6 +38,10 @@ class Model(BaseEstimator):
         """Fit a one-margin risk on some rows and an ordered group beside their features; the margin of all rows at ``at``."""
         raise NotImplementedError
 
+    def transform(self, X: Any) -> Any:
+        """New rows encoded as in training, which :meth:`margins` takes too; rows encoded already stay as they are."""
+        raise NotImplementedError
+
     def margins(self, X: Any) -> Floats:
         """Margins of shape (n, m) of new rows."""
         raise NotImplementedError

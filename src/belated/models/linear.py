@@ -135,8 +135,11 @@ class LinearModel(Model):
         coef[:, self._columns] = self._weights
         return coef
 
+    def transform(self, X: Any) -> Any:
+        return X if self.encoder_ is None or not nw.dependencies.is_into_dataframe(X) else self.encoder_.transform(X)
+
     def margins(self, X: Any) -> Floats:
-        matrix = X if self.encoder_ is None else self.encoder_.transform(X)
+        matrix = self.transform(X)
         if isinstance(matrix, FieldMatrix):
             return SparseRows.of(matrix).margins(self.coef_, self.intercept_)
         return np.asarray(matrix @ self.coef_.T) + self.intercept_
@@ -160,12 +163,14 @@ class LinearModel(Model):
                 "ascent=True is a rule for mini-batches, and LinearModel minimises over all rows at once: use ascent=False here."
             )
 
-        def solve(smooth: Risk, start: Floats | None) -> Solution:
-            problem = _Problem(rows, smooth, self.l2, self.fit_intercept)
+        def solve(smooth: Risk, start: Floats | None, intercept: bool = self.fit_intercept) -> Solution:
+            problem = _Problem(rows, smooth, self.l2, intercept)
             if not isinstance(smooth, SeparateRisks):
                 return problem.solve(start, self.tol, self.max_iter)
             starts = [None] * smooth.n_margins if start is None else problem.split(start)
-            return problem.join([solve(*part) for part in zip(smooth.risks, starts, strict=True)])
+            return problem.join(
+                [solve(*part) for part in zip(smooth.risks, starts, problem.has_intercept, strict=True)]
+            )
 
         problem = _Problem(rows, risk, self.l2, self.fit_intercept)
         with kernels.threads(rows.size):
@@ -206,7 +211,10 @@ class _Problem:
     def split(self, theta: Floats) -> list[Floats]:
         """Of risks that share nothing, the theta of each."""
         coef, intercept, _ = self.unpack(theta)
-        return [np.append(*part) if free else part[0] for *part, free in zip(coef, intercept, self.has_intercept, strict=True)]
+        return [
+            np.append(*part) if free else part[0]
+            for *part, free in zip(coef, intercept, self.has_intercept, strict=True)
+        ]
 
     def join(self, solutions: list[Solution]) -> Solution:
         """The inverse, of solutions."""

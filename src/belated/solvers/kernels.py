@@ -177,9 +177,9 @@ def pull(indptr: Any, indices: NDArray[np.int32], data: Any, k: int, rows: Float
                 else:
                     for r in range(m):
                         line[np.uint64(m) * np.uint64(indices[p]) + np.uint64(r)] += x * rows[i, r]
-    for j in nb.prange(sums.shape[1]):
+    for column in nb.prange(sums.shape[1]):
         for t in range(1, chunks):
-            sums[0, j] += sums[t, j]
+            sums[0, column] += sums[t, column]
 
 
 @nb.njit(cache=True, parallel=True, fastmath=_FREE)

@@ -56,7 +56,7 @@ def minimise_wide(
 
         def along(length: float) -> tuple[float, Floats]:
             kernels.move(theta, length, direction, unit, trial)  # noqa: B023 (called before the next turn)
-            return objective(trial)
+            return objective(trial)  # noqa: B023
 
         length, trial_value, gradient = _line_search(along, value, slope, first=not pairs)
         if length == 0.0:  # rounding leaves nothing to gain
