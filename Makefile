@@ -2,13 +2,19 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test test-browser lint format bench clean
 
-demo: .venv/.core
-	$(BIN)/python examples/demo.py
+demo: .venv/.report
+	$(BIN)/belated demo --report report.html
 
 test: lint
 	$(BIN)/pytest -n 2
+
+# The report in a real browser: Debian's Chromium, installed where it is missing, unless CHROMIUM names another one.
+test-browser: .venv/.browser
+	@test -n "$$CHROMIUM" || command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
+		{ SUDO=$$(test "$$(id -u)" = 0 || echo sudo); $$SUDO apt-get update -q && $$SUDO apt-get install -y -q chromium; }
+	$(BIN)/pytest tests/test_report.py --browser-required
 
 lint: .venv/.dev
 	$(BIN)/ruff check .
@@ -22,14 +28,25 @@ format: .venv/.dev
 bench: .venv/.bench
 	$(BIN)/python benchmarks/linear.py
 	$(BIN)/python benchmarks/wide.py
+	$(BIN)/python benchmarks/methods.py 6000000
+	$(BIN)/python benchmarks/reading.py
 
 .venv/.core: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	touch $@
 
+.venv/.report: .venv/.core
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[report]'
+	touch $@
+
+.venv/.browser: .venv/.dev
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[browser]'
+	touch $@
+
 .venv/.bench: .venv/.core
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	-$(BIN)/pip install --quiet --disable-pip-version-check vowpalwabbit
 	touch $@
 
 .venv/.dev: .venv/.core

@@ -1,7 +1,9 @@
 """Classifiers for labels that arrive late."""
 
+from belated.backtest import Backtest, backtest
 from belated.classifier import DelayedFeedbackClassifier
 from belated.columns import OutcomeWarning
+from belated.diagnostics import Diagnosis, diagnose
 from belated.events import EventLog
 from belated.features import TableEncoder
 from belated.fields import FieldMatrix
@@ -20,8 +22,10 @@ __all__ = [
     "PUTW",
     "STC",
     "TW",
+    "Backtest",
     "ConvDF",
     "DelayedFeedbackClassifier",
+    "Diagnosis",
     "EventLog",
     "FieldMatrix",
     "Hazard",
@@ -31,4 +35,6 @@ __all__ = [
     "Rescale",
     "Snapshot",
     "TableEncoder",
+    "backtest",
+    "diagnose",
 ]

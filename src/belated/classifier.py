@@ -25,9 +25,10 @@ from sklearn.utils.validation import (
 
 from belated.fields import FieldMatrix
 from belated.frames import column_names, open_table, take_rows
-from belated.methods import Method, resolve_method
+from belated.methods import BL, Method, resolve_method
 from belated.models import LinearModel, Model
 from belated.observed import Observed, observe
+from belated.selection import AUTO, L2_GRID, Choice, choose_l2
 
 logger = logging.getLogger("belated")
 
@@ -50,13 +51,14 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
     method : str or Method
         The correction: ``"bl"``, ``"tw"``, ``"putw"``, ``"pnutw"``, ``"convdf"``, ``"nndf"``, ``"fsiw"``, ``"dfm"``,
         ``"dfm-weibull"``, ``"dfm-piecewise"``, ``"hazard"``, ``"pu"``, ``"rescale"``, ``"stc"``, or an object such as
-        ``ConvDF(normalizer="paper")``.
+        ``ConvDF(normalizer="paper")``. ``"auto"`` sets the clock back, tries the usual ones on what was known then, and takes
+        the one that would have predicted best what has come since (:mod:`belated.selection`).
     window : float, optional
         The age from which a label counts as final, in the unit of ``elapsed``. By default the horizon.
     horizon : float, optional
         The age after which nothing turns positive any more. By default there is none.
     model : Model, optional
-        The engine; by default ``LinearModel()``.
+        The engine; by default ``LinearModel()``, and with ``method="auto"`` its l2 is chosen too.
 
     Attributes
     ----------
@@ -65,6 +67,8 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
     method_ : Method
     model_ : Model
         The fitted engine.
+    selection_ : dict, with ``method="auto"``
+        The validation loss of each method at its best l2, or why it could not be tried.
     n_features_in_ : int
     feature_names_in_ : array of str, where X was a table
 
@@ -120,19 +124,26 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         check_consistent_length(X, positive)
         weight = _check_sample_weight(sample_weight, positive, dtype=np.float64, ensure_non_negative=True)
         _check_classes(positive, weight, self.classes_)
-        self.method_ = clone(resolve_method(self.method))
+        auto = isinstance(self.method, str) and self.method == "auto"
+        self.method_ = BL() if auto else clone(resolve_method(self.method))
         self.model_ = LinearModel() if self.model is None else clone(self.model, safe=False)
         if not isinstance(self.model_, Model):
             raise ValueError(f"model must be one of belated's models, such as LinearModel(), got {self.model!r}.")
         observed = observe(positive, elapsed, delay, weight, self.window, self.horizon, self.classes_[-1])
-        if elapsed is None and self.method_.needs_window and (self.window is not None or self.horizon is not None):
+        if (
+            elapsed is None
+            and (auto or self.method_.needs_window)
+            and (self.window is not None or self.horizon is not None)
+        ):
             raise ValueError(
-                f"{type(self.method_).__name__} with a window needs elapsed and delay: pass them to fit, and request them "
+                f"{'auto' if auto else type(self.method_).__name__} with a window needs elapsed and delay: pass them to fit, and request them "
                 f"(set_fit_request(elapsed=True, delay=True)) where a scikit-learn meta-estimator does the fitting."
             )
         if not weight.all():
             # A row of weight 0 is no row: neither its age nor its features count anywhere.
             X, observed = _take(X, weight > 0), observed.take(weight > 0)
+        if auto and elapsed is not None:
+            self._choose(X, observed)
         self.method_.check(observed)
         _log(self.method_, observed)
         encoded = self.model_.encode(X, observed.weight)
@@ -140,6 +151,22 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         self.model_.fit(encoded, risk)
         self.link_ = risk.link
         return self
+
+    def _choose(self, X: Any, observed: Observed) -> None:
+        """Take the method, and unless a model was given the l2, that set back in time would have served best."""
+        grid = L2_GRID if self.model is None else None
+        tried = choose_l2(X, observed, clone(self.model_, safe=False), {n: resolve_method(n) for n in AUTO}, grid)
+        choices = {name: choice for name, choice in tried.items() if isinstance(choice, Choice)}
+        if not choices:
+            raise ValueError(
+                f"method='auto' cannot choose: {next(iter(tried.values()))}. Name a method, or lengthen the lookback."
+            )
+        best = min(choices, key=lambda name: choices[name].loss)
+        self.method_ = resolve_method(best)
+        if grid is not None:
+            self.model_.set_params(l2=choices[best].l2)
+        self.selection_ = {n: c.loss if isinstance(c, Choice) else c for n, c in tried.items()}
+        logger.info("auto: %s at l2 %s", best, choices[best].l2)
 
     def decision_function(self, X: Any) -> Floats:
         """A score of shape (n,), positive where the positive class is likelier; its log odds unless the loss is another."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from belated.checks import refuse
 from belated.columns import Shown, check_arrivals, check_clocks, feature_names, match, report, times
 from belated.fields import FieldMatrix
-from belated.frames import open_table, require, take_rows
+from belated.frames import decoded, open_table, require, take_rows, to_arrow
 from belated.snapshot import Snapshot
 from belated.times import DAY, NEVER, TimeColumn, parse_duration, parse_instant, show_instant
 
@@ -180,14 +181,59 @@ class EventLog:
             return [f"field {j}" for j in range(self._frame.n_fields)]
         return list(nw.from_native(self._frame, eager_only=True).columns)
 
+    @property
+    def frame(self) -> Any:
+        """The features of all rows."""
+        return self._frame
+
+    @property
+    def clock(self) -> str:
+        """``"datetime"`` or ``"seconds"``."""
+        return self._clock
+
+    @property
+    def first(self) -> int:
+        """The first arrival, in microseconds on this log's clock."""
+        return int(self._arrival.min())
+
+    @property
+    def last(self) -> int:
+        """The last arrival, in microseconds on this log's clock."""
+        return int(self._arrival.max())
+
+    @property
+    def until(self) -> int:
+        """How far the log reaches, in microseconds on its clock."""
+        return self._until
+
+    @property
+    def positives(self) -> int:
+        """How many rows have an outcome, whenever it came."""
+        return int((self._outcome != NEVER).sum())
+
+    def fingerprint(self) -> bytes:
+        """Different for logs that differ in any row, feature or time."""
+        digest = hashlib.blake2b(f"{self.features} {self._clock} {self._until}".encode(), digest_size=16)
+        for array in (self._arrival, self._outcome):
+            digest.update(np.ascontiguousarray(array).data)
+        if nw.dependencies.is_into_dataframe(self._frame):
+            table = open_table(self._frame, "the log", may_be_empty=True)
+            for name in table.columns:
+                values = decoded(to_arrow(table, name))
+                digest.update(f"{values.type} {values.offset} {len(values)}".encode())
+                for buffer in values.buffers():
+                    digest.update(b"" if buffer is None else buffer)
+        else:
+            digest.update(np.ascontiguousarray(self._frame.indices).data)
+        return digest.digest()
+
     def __len__(self) -> int:
         return len(self._arrival)
 
     def __repr__(self) -> str:
         zone = ", times without a zone read as UTC" if self._clock == "datetime" and not self._zoned else ""
         start, end = show_instant(int(self._arrival.min()), self._clock), show_instant(self._until, self._clock)
-        positive = int((self._outcome != NEVER).sum())
-        return f"EventLog(rows={len(self)}, positive={positive}, features={self.features}, from {start} to {end}{zone})"
+        return f"EventLog(rows={len(self)}, positive={self.positives}, features={self.features}, from {start} to {end}{zone})"
 
     def snapshot(self, as_of: Any, lookback: Any = None, horizon: Any = None) -> Snapshot:
         """What was known at ``as_of``: rows that had arrived, outcomes that had happened.
@@ -209,8 +255,23 @@ class EventLog:
                 f"{show_instant(self._until, self._clock)}. If the log is known to reach further, pass until= when making it."
             )
         reach = NEVER if lookback is None else parse_duration(lookback, "lookback", self._clock)
+        limit = None if horizon is None else parse_duration(horizon, "horizon", self._clock)
+        return self._view(self._within(now, reach), now, limit, f"as_of={as_of!r} with lookback={lookback!r}")
+
+    def at(self, now: int, lookback: int, horizon: int | None, final: bool = False) -> Snapshot:
+        """:meth:`snapshot` in microseconds; with ``final``, of the same rows with all outcomes that the log knows."""
+        asked = f"{lookback / DAY:g} days before {show_instant(now, self._clock)}"
+        return self._view(self._within(now, lookback), self._until if final else now, horizon, asked)
+
+    def _within(self, now: int, lookback: int) -> NDArray[np.bool_]:
         age = now - self._arrival
-        return self._view((age >= 0) & (age <= reach), now, horizon, f"as_of={as_of!r} with lookback={lookback!r}")
+        return (age >= 0) & (age <= lookback)
+
+    def after(self, now: int, period: int, horizon: int) -> Snapshot:
+        """:meth:`matured` for the rows with ``now < arrival <= now + period``, in microseconds."""
+        asked = f"{period / DAY:g} days after {show_instant(now, self._clock)}"
+        keep = (self._arrival > now) & (self._arrival <= now + period)
+        return self._view(keep, self._until, horizon, asked)
 
     def matured(self, start: Any, end: Any, horizon: Any) -> Snapshot:
         """Final labels of the rows with ``start <= arrival < end``, for evaluation.
@@ -231,13 +292,13 @@ class EventLog:
                 f"horizon={horizon!r} before the log ends ({show_instant(self._until, self._clock)}), so their labels are "
                 f"not final. End at {last} or earlier, or shorten the horizon."
             )
-        return self._view(keep, self._until, horizon, f"start={start!r}, end={end!r}")
+        return self._view(keep, self._until, limit, f"start={start!r}, end={end!r}")
 
-    def _view(self, keep: NDArray[np.bool_], now: int, horizon: Any, asked: str) -> Snapshot:
+    def _view(self, keep: NDArray[np.bool_], now: int, horizon: int | None, asked: str) -> Snapshot:
         if not keep.any():
             raise ValueError(f"no rows of the log arrived within {asked}.")
         arrival, outcome = self._arrival[keep], self._outcome[keep]
-        limit = NEVER - 1 if horizon is None else parse_duration(horizon, "horizon", self._clock)
+        limit = NEVER - 1 if horizon is None else horizon
         delay = np.where(outcome == NEVER, NEVER, outcome - arrival)
         known = (outcome <= now) & (delay <= limit)
         return Snapshot(

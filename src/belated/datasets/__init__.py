@@ -1,6 +1,7 @@
 """Logs to try things on: simulated ones, and readers of public data that the user has."""
 
+from belated.datasets.campaigns import simulate_campaigns
 from belated.datasets.clicks import simulate_clicks
 from belated.datasets.hotel import load_hotel_bookings
 
-__all__ = ["load_hotel_bookings", "simulate_clicks"]
+__all__ = ["load_hotel_bookings", "simulate_campaigns", "simulate_clicks"]

@@ -1,0 +1,500 @@
+"""The command ``belated``: each command reads files, calls one public function, and shows what it found."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shlex
+import sys
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import IO, Any
+
+import click
+import pyarrow as pa
+from rich.console import Console
+from rich.table import Table
+
+from belated import __version__
+from belated.backtest import backtest
+from belated.classifier import DelayedFeedbackClassifier
+from belated.datasets import simulate_campaigns
+from belated.diagnostics import Diagnosis, diagnose
+from belated.events import EventLog
+from belated.files import guess_columns, read_table, refuse_future, write_beside, write_table
+from belated.methods import METHODS, resolve_method
+from belated.models import LinearModel
+from belated.observed import observe
+from belated.saving import SavedModel
+from belated.selection import L2_GRID, Choice, choose_l2
+from belated.times import parse_duration
+
+_MOST_COLUMNS = 1000
+
+_width = None if sys.stdout.isatty() else 120
+out, err = Console(highlight=False, width=_width), Console(stderr=True, highlight=False, width=_width)
+
+
+def _names(context: click.Context, parameter: click.Parameter, value: str | None) -> list[str] | None:
+    """A comma-separated list."""
+    return None if value is None else [name.strip() for name in value.split(",") if name.strip()]
+
+
+def _log_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    options = [
+        click.argument("log", type=click.Path(path_type=Path)),
+        click.option("--arrival", metavar="COLUMN", help="When each row arrived. Guessed where the name is obvious."),
+        click.option("--outcome", metavar="COLUMN", help="When it turned positive; empty: not yet. Guessed likewise."),
+        click.option(
+            "--outcomes", type=click.Path(path_type=Path), metavar="FILE", help="Outcomes in a file of their own."
+        ),
+        click.option("--key", metavar="COLUMN", help="The column that LOG and --outcomes share."),
+        click.option("--features", callback=_names, metavar="A,B,...", help="Feature columns; by default all others."),
+        click.option("--drop", callback=_names, metavar="A,B,...", help="Columns to leave out: ids, dates, leaks."),
+        click.option("--until", metavar="TIME", help="How far the log reaches, if past its last event."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _friendly(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Errors as one paragraph and exit code 2; an interrupt as 130."""
+
+    @wraps(command)
+    def run(*args: Any, **kwargs: Any) -> None:
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", UserWarning)
+                command(*args, **kwargs)
+            told = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+            for text in dict.fromkeys(told):
+                err.print(f"[yellow]Warning:[/] {_plain(text)}", soft_wrap=True)
+        except (ValueError, OSError) as error:
+            err.print(f"[bold red]Error:[/] {_plain(str(error))}", soft_wrap=True)
+            sys.exit(2)
+        except KeyboardInterrupt:
+            err.print("Interrupted; nothing was written.")
+            sys.exit(130)
+
+    return run
+
+
+def _plain(text: str) -> str:
+    """Text in which square brackets are no markup."""
+    return text.replace("[", "\\[")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, package_name="belated")
+@click.option("-v", "--verbose", is_flag=True, help="Say what is decided along the way.")
+def main(verbose: bool) -> None:
+    """Classifiers for labels that arrive late.
+
+    A LOG has one row for each thing that arrived (a click, a booking, a payment), with the time of its arrival, the time
+    of its outcome (a conversion, a cancellation, a chargeback) where there has been one, and features known at arrival.
+
+    \b
+    belated describe log.parquet --horizon 30d       How late are my labels?
+    belated compare log.parquet --horizon 30d        Which correction should I use, and what does it gain?
+    belated train log.parquet --method auto --horizon 30d --out model.skops
+    belated predict model.skops new.parquet --out predictions.parquet
+    belated demo                                     All of it, on a simulated log.
+    """
+    logging.basicConfig(level=logging.INFO if verbose else logging.ERROR, format="%(message)s", stream=sys.stderr)
+
+
+@main.command()
+@_log_options
+@click.option(
+    "--horizon", required=True, metavar="DURATION", help="Positive: the outcome comes within this, as in 30d or 36h."
+)
+@click.option(
+    "--window", metavar="DURATION", help="The age from which labels count as final. By default, 90% have come by then."
+)
+@click.option("--methods", callback=_names, metavar="A,B,...", help=f"Out of {', '.join(METHODS)}. By default all.")
+@click.option(
+    "--cutoffs", default="6", show_default=True, metavar="N|T1,T2,...", help="Past instants: how many, or which."
+)
+@click.option(
+    "--lookback", metavar="DURATION", help="How far back training rows go. By default half of the usable log."
+)
+@click.option("--period", metavar="DURATION", help="How long after a cut-off to predict. By default until the next.")
+@click.option(
+    "--group", metavar="COLUMN", help="Also show calibration for each value of this feature (campaigns, say)."
+)
+@click.option("--report", type=click.Path(path_type=Path), metavar="FILE.html", help="Write a report to look at.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE.json", help="Write all numbers.")
+@click.option(
+    "--cache",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Keep finished cut-offs, to go on after an interrupt.",
+)
+@click.option("--jobs", type=int, metavar="N", help="Cut-offs at a time; by default one a core.")
+@click.option("--seed", default=0, show_default=True, help="Of the resampling behind intervals.")
+@_friendly
+def compare(log: Path, **options: Any) -> None:
+    """Try every correction on LOG's own past, and say which to use.
+
+    For a series of past cut-offs: take what was known then, fit each method, predict what came next, and score that
+    against labels that have matured since. `bl` takes labels as they stood, `oracle` knew the final ones: they bound the
+    table.
+
+    \b
+    belated compare clicks.parquet --arrival click_time --outcome conversion_time --horizon 30d --report report.html
+    belated compare clicks.csv --outcomes conversions.csv --key click_id --horizon 7d --methods tw,fsiw,dfm-piecewise
+    """
+    _may_write(options["report"], options["json_file"])
+    _, events = _open(log, options)
+    _compare(events, log.name, _command(log, options), **_only(options, _COMPARE))
+
+
+_COMPARE = "horizon window methods cutoffs lookback period group report json_file cache jobs seed"
+
+
+def _compare(
+    log: EventLog,
+    name: str,
+    command: str,
+    horizon: str,
+    window: str | None = None,
+    methods: list[str] | None = None,
+    cutoffs: str = "6",
+    lookback: str | None = None,
+    period: str | None = None,
+    group: str | None = None,
+    report: Path | None = None,
+    json_file: Path | None = None,
+    cache: Path | None = None,
+    jobs: int | None = None,
+    seed: int = 0,
+) -> None:
+    result = backtest(
+        log,
+        horizon=_duration(horizon, log),
+        window=_duration(window, log),
+        methods=methods,
+        cutoffs=_cutoffs(cutoffs, log),
+        lookback=_duration(lookback, log),
+        period=_duration(period, log),
+        group=group,
+        cache=cache,
+        n_jobs=jobs,
+        seed=seed,
+    )
+    with out.status("Drawing resamples"):
+        summary = result.summary()
+        days = f"{result.settings.window}d"
+        diagnosis = diagnose(log, horizon=_duration(horizon, log), window=days, group=group)
+    summary |= {"name": name, "command": command, "diagnosis": diagnosis.summary()}
+    _show(summary)
+    if json_file is not None:
+        _write_text(json_file, json.dumps(summary, indent=1, allow_nan=False))
+        out.print(f"Numbers: {_plain(str(json_file))}")
+    if report is not None:
+        from belated.report import render
+
+        _write_text(report, render(summary))
+        out.print(f"Report: {_plain(str(report))}")
+
+
+@main.command()
+@_log_options
+@click.option(
+    "--horizon", metavar="DURATION", help="Outcomes later than this after arrival do not count. By default all do."
+)
+@click.option("--window", metavar="DURATION", help="The age from which labels count as final. By default a suggestion.")
+@click.option("--group", metavar="COLUMN", help="Also test each value of this feature for changes.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE.json", help="Write all numbers.")
+@_friendly
+def describe(log: Path, **options: Any) -> None:
+    """How late LOG's labels are, and whether the usual assumptions hold. Nothing is fitted.
+
+    \b
+    belated describe bookings.parquet --arrival booked --outcome cancelled --horizon 90d
+    """
+    _may_write(options["json_file"])
+    _, events = _open(log, options)
+    horizon, window = (_duration(options[key], events) for key in ("horizon", "window"))
+    diagnosis = diagnose(events, horizon=horizon, window=window, group=options["group"])
+    _show_diagnosis(diagnosis)
+    if options["json_file"] is not None:
+        _write_text(options["json_file"], json.dumps(diagnosis.summary(), indent=1, allow_nan=False))
+
+
+@main.command()
+@_log_options
+@click.option(
+    "--method", default="auto", show_default=True, metavar="NAME", help=f"auto, or one of {', '.join(METHODS)}."
+)
+@click.option(
+    "--horizon", required=True, metavar="DURATION", help="Positive: the outcome comes within this, as in 30d or 36h."
+)
+@click.option("--window", metavar="DURATION", help="The age from which labels count as final. By default a suggestion.")
+@click.option("--lookback", metavar="DURATION", help="How far back training rows go. By default all.")
+@click.option(
+    "--l2",
+    type=float,
+    metavar="NUMBER",
+    help="Strength of regularisation. By default chosen by setting the clock back.",
+)
+@click.option(
+    "--out",
+    "model_file",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="MODEL",
+    help="Where to write the model.",
+)
+@_friendly
+def train(log: Path, **options: Any) -> None:
+    """Train a model on LOG as it stands at its end.
+
+    \b
+    belated train clicks.parquet --method dfm-piecewise --horizon 30d --lookback 21d --out model.skops
+    """
+    _may_write(options["model_file"])
+    method, l2 = options["method"], options["l2"]
+    if method != "auto" and method not in METHODS:
+        raise ValueError(f"--method {method} is not known; choose auto or one of {', '.join(METHODS)}.")
+    table, events = _open(log, options)
+    horizon = _duration(options["horizon"], events)
+    lookback = _duration(options["lookback"], events)
+    diagnosis = diagnose(events, horizon=horizon, window=_duration(options["window"], events), lookback=lookback)
+    span = min(diagnosis.window, (events.until - events.first) / 86_400e6 / 2.0)
+    window = diagnosis.window if options["window"] else span
+    reach = events.last - events.first if lookback is None else parse_duration(lookback, "lookback", events.clock)
+    # Outcomes may go on after the last arrival; the lookback goes back from there.
+    snap = events.at(events.until, reach + events.until - events.last, parse_duration(horizon, "horizon", events.clock))
+    with out.status(f"Training on {len(snap):,} rows"):
+        if l2 is None and method != "auto":
+            observed = observe(snap.y == 1, snap.elapsed, snap.delay, None, window, snap.horizon)
+            choice = choose_l2(snap.X, observed, LinearModel(), {method: resolve_method(method)}, L2_GRID)[method]
+            l2 = choice.l2 if isinstance(choice, Choice) else None
+        model = None if l2 is None else LinearModel(l2=l2)
+        clf = DelayedFeedbackClassifier(method, window, snap.horizon, model)
+        clf.fit(snap.X, snap.y, elapsed=snap.elapsed, delay=snap.delay)
+    about = {
+        "command": _command(log, options, "train"),
+        "as_of": snap.as_of,
+        "rows": len(snap),
+        "positive_so_far": int(snap.y.sum()),
+        "method": repr(clf.method_),
+        "window": window,
+        "horizon": snap.horizon,
+        "l2": clf.model_.l2,
+        "mean_prediction": float(clf.predict_proba(snap.X)[:, 1].mean()),
+    }
+    features = events.features
+    SavedModel(clf, features, [c for c in table.column_names if c not in features], about).save(options["model_file"])
+    out.print(
+        f"{about['method']} on {len(snap):,} rows known at {snap.as_of}, window {window:.3g} days, l2 {clf.model_.l2:g}: "
+        f"{snap.y.mean():.2%} are positive so far, the model expects {about['mean_prediction']:.2%} in the end."
+    )
+    out.print(f"Model: {_plain(str(options['model_file']))}")
+
+
+@main.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("rows", type=click.Path(path_type=Path))
+@click.option(
+    "--out", "file", required=True, type=click.Path(path_type=Path), metavar="FILE", help="Parquet, CSV or TSV."
+)
+@_friendly
+def predict(model: Path, rows: Path, file: Path) -> None:
+    """Add a column `probability` to ROWS, by a MODEL that `belated train` made.
+
+    \b
+    belated predict model.skops new.parquet --out predictions.parquet
+    """
+    _may_write(file)
+    saved, table = SavedModel.load(model), read_table(rows)
+    if "probability" in table.column_names:
+        raise ValueError(f"{rows.name}: there is a column 'probability' already. Rename it.")
+    p = saved.predict(table)
+    write_table(table.append_column("probability", pa.array(p)), file)
+    out.print(f"{len(p):,} rows, mean probability {p.mean():.2%}: {_plain(str(file))}")
+
+
+@main.command()
+@click.option(
+    "--report", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True, metavar="FILE.html"
+)
+@click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE.json", help="Write all numbers.")
+@click.option("--rows", default=60_000, show_default=True, help="Clicks to simulate.")
+@_friendly
+def demo(report: Path, json_file: Path | None, rows: int) -> None:
+    """Compare methods on a simulated log: two months of clicks in campaigns that come, go and change."""
+    _may_write(report, json_file)
+    out.print(f"Simulating {rows:,} clicks of two months, in campaigns that come, go and change.")
+    log = EventLog.from_frame(
+        simulate_campaigns(rows), arrival="click_time", outcome="conversion_time", until="2024-03-01"
+    )
+    command = f"belated demo --rows {rows}"
+    methods = ["tw", "fsiw", "convdf", "nndf", "rescale", "dfm", "dfm-piecewise", "hazard"]
+    _compare(
+        log, "simulated clicks", command, "14d", methods=methods, group="campaign", report=report, json_file=json_file
+    )
+
+
+def _open(log: Path, options: dict[str, Any]) -> tuple[pa.Table, EventLog]:
+    """Read the files that options name, guess what they do not, and show the guess."""
+    table = read_table(log)
+    outcomes = None if options["outcomes"] is None else read_table(options["outcomes"])
+    if (outcomes is None) != (options["key"] is None):
+        raise ValueError(
+            "--outcomes and --key go together: a file of outcomes, and the column by which its rows find theirs."
+        )
+    guessed = guess_columns(table)
+    if outcomes is not None:
+        guessed = {k: v for k, v in guessed.items() if k == "arrival"}
+        guessed |= {k: v for k, v in guess_columns(outcomes).items() if k == "outcome"}
+    roles: dict[str, str] = {}
+    for role in ("arrival", "outcome"):
+        roles[role] = options[role] or guessed.get(role, "")
+        where = table if role == "arrival" or outcomes is None else outcomes
+        if not roles[role]:
+            raise ValueError(
+                f"which column holds the times of {role}? Say --{role} COLUMN; the columns are {_listed(where.column_names)}."
+            )
+        if roles[role] not in where.column_names:
+            raise ValueError(f"--{role} {roles[role]}: no such column; the columns are {_listed(where.column_names)}.")
+        if options[role] is None:
+            out.print(f"Taking [bold]{_plain(roles[role])}[/] as the time of {role} (--{role} to choose another).")
+    refuse_future(table, [roles["arrival"]] + ([roles["outcome"]] if outcomes is None else []))
+    if outcomes is not None:
+        refuse_future(outcomes, [roles["outcome"]])
+    features = options["features"]
+    if features is None:
+        taken = {*roles.values(), options["key"], *(options["drop"] or [])}
+        unknown = [name for name in options["drop"] or [] if name not in table.column_names]
+        if unknown:
+            raise ValueError(
+                f"--drop {','.join(unknown)}: no such column; the columns are {_listed(table.column_names)}."
+            )
+        features = [name for name in table.column_names if name not in taken]
+        if len(features) > _MOST_COLUMNS:
+            raise ValueError(
+                f"{log.name}: has {len(features)} columns beside the times, more than {_MOST_COLUMNS}. Choose some with --features."
+            )
+        dated = [name for name in features if pa.types.is_temporal(table.schema.field(name).type)]
+        if dated:
+            raise ValueError(
+                f"{log.name}: the columns {_listed(dated)} hold times, which are no features. Leave them out with --drop "
+                f"{','.join(dated)}, or derive numbers or categories from them."
+            )
+    if not features:
+        raise ValueError(f"{log.name}: no columns are left as features.")
+    arguments = {**roles, "features": features, "until": options["until"]}
+    if outcomes is None:
+        events = EventLog.from_frame(table, **arguments)
+    else:
+        events = EventLog.from_frames(table, outcomes, key=options["key"], **arguments)
+    if events.positives == 0:
+        raise ValueError(
+            f"none of the {len(events)} rows has an outcome: there is nothing to learn. Is --outcome right?"
+        )
+    if events.positives == len(events):
+        raise ValueError(f"each of the {len(events)} rows has an outcome: there are no negatives to tell them from.")
+    shown = f"{len(events):,} rows, {events.positives:,} with an outcome; features: {_listed(features)}."
+    out.print(_plain(shown))
+    return table, events
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(names[:12])
+    return shown if len(names) <= 12 else f"{shown} and {len(names) - 12} more"
+
+
+def _duration(text: str | None, log: EventLog) -> Any:
+    if text is None:
+        return None
+    return float(text) if log.clock == "seconds" and text.replace(".", "", 1).isdigit() else text
+
+
+def _cutoffs(text: str, log: EventLog) -> int | list[Any]:
+    if text.isdigit() and (log.clock == "datetime" or int(text) < 1000):
+        return int(text)
+    parts = [part.strip() for part in text.split(",")]
+    return [float(part) for part in parts] if log.clock == "seconds" else parts
+
+
+def _only(options: dict[str, Any], names: str) -> dict[str, Any]:
+    return {name: options[name] for name in names.split()}
+
+
+def _command(log: Path, options: dict[str, Any], name: str = "compare") -> str:
+    """The command as one would type it again."""
+    flags = {"json_file": "json", "model_file": "out"}
+    words = ["belated", name, str(log)]
+    for key, value in options.items():
+        if value is not None:
+            text = ",".join(value) if isinstance(value, list) else str(value)
+            words += [f"--{flags.get(key, key)}", text]
+    return shlex.join(words)
+
+
+def _may_write(*files: Path | None) -> None:
+    """Complain before the work, not after it."""
+    for file in files:
+        if file is not None and not file.parent.exists():
+            raise ValueError(f"{file}: there is no folder {file.parent}.")
+
+
+def _write_text(path: Path, text: str) -> None:
+    def write(file: IO[bytes]) -> None:
+        file.write(text.encode())
+
+    write_beside(path, write)
+
+
+def _show(summary: dict[str, Any]) -> None:
+    methods = summary["methods"]
+    columns = {
+        "log_loss": ("log loss", "{:.4f}"),
+        "relative_log_loss": ("vs oracle", "{:+.1%}"),
+        "gap_closed": ("gap closed", "{:.0%}"),
+        "calibration_ratio": ("calibration", "{:.2f}"),
+        "pr_auc": ("PR AUC", "{:.3f}"),
+        "roc_auc": ("ROC AUC", "{:.3f}"),
+    }
+    count = len(summary["cutoffs"])
+    table = Table(title=f"{_plain(summary['name'])}: mean over {count} cut-off{'s' * (count > 1)}")
+    table.add_column("method")
+    for heading, _ in columns.values():
+        table.add_column(heading, justify="right")
+    table.add_column("95% of gap closed", justify="right")
+    for name, row in sorted(methods.items(), key=lambda item: item[1]["log_loss"]):
+        style = "bold green" if name == summary["recommended"] else "dim" if name == "oracle" else ""
+        cells = ["" if row[key] is None else form.format(row[key]) for key, (_, form) in columns.items()]
+        interval = row["intervals"]["gap_closed"]
+        band = "" if interval is None or name in ("bl", "oracle") else f"{interval[0]:.0%} to {interval[1]:.0%}"
+        table.add_row(name, *cells, band, style=style)
+    out.print(table)
+    for name, why in summary["failed"].items():
+        out.print(f"[yellow]{name} could not be fitted[/] {_plain(why)}", soft_wrap=True)
+    out.print(f"[bold]{_plain(summary['recommendation']['why'])}[/]", soft_wrap=True)
+    l2 = summary["recommendation"]["l2"]
+    out.print(
+        f"Now: DelayedFeedbackClassifier(method={summary['recommended']!r}, window={summary['settings']['window']:.4g}, "
+        f"horizon={summary['settings']['horizon']:.4g}, model=LinearModel(l2={l2:g}))",
+        soft_wrap=True,
+    )
+
+
+def _show_diagnosis(diagnosis: Diagnosis) -> None:
+    table = Table(title=f"{diagnosis.rows:,} rows as known at {diagnosis.as_of}")
+    for heading in ("window, days", "positives that come later"):
+        table.add_column(heading, justify="right")
+    for row in diagnosis.windows:
+        table.add_row(f"{row['days']:.3g}", f"{row['positives_lost']:.1%}")
+    out.print(table)
+    for sentence in diagnosis.findings():
+        out.print(f"- {_plain(sentence)}", soft_wrap=True)
+
+
+if __name__ == "__main__":
+    main()

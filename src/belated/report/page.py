@@ -1,0 +1,33 @@
+"""The page: a template filled with a summary and its charts."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Any
+
+from belated.report.charts import charts
+
+
+def render(summary: dict[str, Any]) -> str:
+    """A self-contained page of HTML for a summary, as :meth:`belated.backtest.Backtest.summary` and the CLI make it."""
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"percent": _percent, "number": _number, "interval": _interval}
+    template = environment.from_string((files("belated.report") / "page.html").read_text())
+    drawn = {name: (chart, Markup(chart.svg)) for name, chart in charts(summary).items()}
+    methods = sorted(summary["methods"].items(), key=lambda item: item[1]["log_loss"])
+    return template.render(s=summary, d=summary["diagnosis"], charts=drawn, methods=methods)
+
+
+def _percent(value: float | None, digits: int = 0) -> str:
+    return "\u2013" if value is None else f"{value:.{digits}%}".replace("-", "\u2212")
+
+
+def _number(value: float | None, digits: int = 3) -> str:
+    return "\u2013" if value is None else f"{value:.{digits}f}"
+
+
+def _interval(values: list[float] | None, form: str) -> str:
+    return "" if values is None else f"{format(values[0], form)} to {format(values[1], form)}".replace("-", "\u2212")

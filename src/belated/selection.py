@@ -1,0 +1,163 @@
+"""Choose a method and l2 from one snapshot alone, by setting the clock back.
+
+The clock is set back by ``back`` days. Rows that had arrived by then, with the labels that were known then, are for
+training; rows that arrived just after are for validation, with the labels known now. These labels may still be
+incomplete: a row of age e has shown a share F(e) of its positives (:mod:`belated.incidence`). With r = y / F(e), whose
+mean is the rate of final positives where delays do not depend on the features,
+
+    r log p + (1 - r) log(1 - p)
+
+is an unbiased estimate of a row's final log likelihood. Nothing later than the snapshot is used.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from belated.frames import take_rows
+from belated.incidence import incidence
+from belated.links import Link
+from belated.methods import Method
+from belated.models import Model
+from belated.observed import Observed, observe
+
+logger = logging.getLogger("belated")
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+AUTO = ("bl", "tw", "rescale", "fsiw", "nndf", "dfm", "dfm-piecewise", "hazard")
+L2_GRID = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+
+_FEWEST_ROWS, _FEWEST_POSITIVES = 50, 5
+_LEAST_SEEN = 0.05  # of a row's positives, for it to be of use in validation
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A model of one method at one l2 (None where the model has no path), and how its margins become probabilities."""
+
+    model: Model
+    link: Link
+    l2: float | None
+
+    def predict(self, X: Any) -> Floats:
+        return self.link.probability(self.model.margins(X), self.model.shared_)
+
+
+def fit_path(
+    model: Model, encoded: Any, method: Method, observed: Observed, l2: Sequence[float] | None
+) -> list[Fitted]:
+    """Fit a method at each l2, on rows that ``model`` has encoded."""
+    method.check(observed)
+    risk = method.risk(observed, partial(model.side_margin, encoded))
+    if l2 is None or not hasattr(model, "path"):
+        return [Fitted(model.fit(encoded, risk), risk.link, getattr(model, "l2", None))]
+    return [Fitted(fitted, risk.link, fitted.l2) for fitted in model.path(encoded, risk, l2)]
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without warnings: of many fits that are only tried, none is worth one."""
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+@dataclass(frozen=True)
+class Split:
+    """A clock set back: what was known then, which rows came after, and what is known of them now."""
+
+    back: float
+    train: Bools
+    observed: Observed  # of the rows in train
+    valid: Bools
+    r: Floats  # of the rows in valid: y / F(age)
+    weight: Floats
+
+    def loss(self, p: Floats) -> float:
+        """Corrected log loss on the rows in valid."""
+        p = np.clip(p, 1e-15, 1.0 - 1e-15)
+        return float(-np.average(self.r * np.log(p) + (1.0 - self.r) * np.log1p(-p), weights=self.weight))
+
+
+def set_back(observed: Observed) -> Split | None:
+    """Set the clock back far enough for validation, but not so far that no history is left; None where it cannot be done.
+
+    Methods that rewind need a history of two windows in training too.
+    """
+    e, d = observed.elapsed, observed.delay
+    if e is None or d is None:
+        return None
+    # The clock stands at the last arrival, or later.
+    youngest, span = float(e.min()), float(e.max() - e.min())
+    window = min(observed.window or span / 4.0, span / 2.0)
+    after = float(np.clip(span - 2.0 * window, span / 12.0, max(window, span / 12.0)))
+    back = youngest + after
+    train, valid = e >= back, (e < back) & (e >= back - after / 2.0)
+    known = np.where(observed.y, d, np.inf) <= e - back
+    if not observed.y.any() or not known[train].any() or known[train].all():
+        return None
+    seen = incidence(e, d, observed.horizon).seen(e)
+    valid &= seen >= _LEAST_SEEN
+    if valid.sum() < _FEWEST_ROWS or observed.y[valid].sum() < _FEWEST_POSITIVES:
+        return None
+    then = observe(
+        known[train],
+        (e - back)[train],
+        np.where(known, d, np.nan)[train],
+        observed.weight[train],
+        None if observed.window is None else min(observed.window, (span - after) / 2.0),
+        observed.horizon,
+    )
+    return Split(back, train, then, valid, observed.y[valid] / seen[valid], observed.weight[valid])
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The corrected validation loss of each l2, or of the model's own, and the best of them."""
+
+    l2: float | None
+    losses: dict[float | None, float]
+
+    @property
+    def loss(self) -> float:
+        return min(self.losses.values())
+
+
+def choose_l2(
+    X: Any, observed: Observed, model: Model, methods: Mapping[str, Method], l2: Sequence[float] | None
+) -> dict[str, Choice | str]:
+    """For each method the l2 that would have served best, or why the method cannot be fitted in the past."""
+    split = set_back(observed)
+    if split is None:
+        why = "too little history to set the clock back and validate"
+        return dict.fromkeys(methods, why)
+    encoded = model.encode(take_rows(X, split.train), split.observed.weight)
+    later = model.transform(take_rows(X, split.valid))
+    found: dict[str, Choice | str] = {}
+    for name, method in methods.items():
+        try:
+            with quietly():
+                fits = fit_path(model, encoded, method, split.observed, l2)
+        except ValueError as error:
+            found[name] = str(error)
+            continue
+        losses = {fit.l2: split.loss(fit.predict(later)) for fit in fits}
+        found[name] = choice = Choice(min(losses, key=losses.__getitem__), losses)
+        logger.info("%s: with the clock set back by %.3g, the best l2 is %s", name, split.back, choice.l2)
+    return found

@@ -1,0 +1,235 @@
+"""The backtest: nothing from the future, right scores, intervals that mean something, and resuming."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from belated import DelayedFeedbackClassifier, EventLog, LinearModel, backtest
+from belated.datasets import simulate_campaigns
+from belated.methods import resolve_method
+from belated.metrics import log_losses
+from belated.observed import observe
+from belated.selection import Choice, choose_l2, set_back
+from belated.verdict import draw
+
+METHODS = ["tw", "dfm-piecewise"]
+ASK = {"horizon": "10d", "methods": METHODS, "cutoffs": 3, "l2": [1e-4, 1e-3], "n_jobs": 1, "progress": False}
+
+
+def make_log(n=6000, seed=0, change=None):
+    frame = simulate_campaigns(n, seed).to_pandas()
+    frame = frame.drop(columns=["hour"])
+    if change is not None:
+        frame = change(frame)
+    return EventLog.from_frame(frame, arrival="click_time", outcome="conversion_time", until="2024-04-01")
+
+
+@pytest.fixture(scope="module")
+def result():
+    return backtest(make_log(), group="campaign", **ASK)
+
+
+def test_scores_are_those_of_the_predictions(result):
+    summary = result.summary()
+    assert list(summary["methods"]) == ["bl", *METHODS, "oracle"]
+    for name, row in summary["methods"].items():
+        losses = [log_losses(c.y, c.p[name]).mean() for c in result.cutoffs]
+        assert_allclose(row["log_loss"], np.mean(losses))
+        assert_allclose([c["log_loss"] for c in row["cutoffs"]], losses)
+        low, high = row["intervals"]["log_loss"]
+        assert low < row["log_loss"] < high
+        assert (
+            sum(g["rows"] for g in row["by_group"])
+            == sum(g["rows"] for g in row["by_age"])
+            == sum(len(c.y) for c in result.cutoffs)
+        )
+    methods = summary["methods"]
+    assert methods["bl"]["gap_closed"] == 0.0 and methods["oracle"]["gap_closed"] == 1.0
+    assert methods["oracle"]["relative_log_loss"] == 0.0
+    assert methods["bl"]["calibration_ratio"] < methods["dfm-piecewise"]["calibration_ratio"]
+    assert summary["recommended"] == min((n for n in methods if n != "oracle"), key=lambda n: methods[n]["log_loss"])
+
+
+def test_predictions_are_those_of_the_classifier(result):
+    """At the first cut-off, by hand through the public interface."""
+    log, settings, cutoff = result.log, result.settings, result.cutoffs[0]
+    snap = log.snapshot(cutoff.as_of, lookback=f"{settings.lookback}d", horizon="10d")
+    clf = DelayedFeedbackClassifier("tw", settings.window, 10.0, LinearModel(l2=cutoff.l2["tw"]))
+    clf.fit(snap.X, snap.y, elapsed=snap.elapsed, delay=snap.delay)
+    start = pd.Timestamp(cutoff.as_of) + pd.Timedelta("1us")
+    test = log.matured(start, start + pd.Timedelta(days=settings.period), "10d")
+    assert_array_equal(test.y == 1, cutoff.y)
+    assert_allclose(clf.predict_proba(test.X)[:, 1], cutoff.p["tw"], rtol=1e-6)
+
+
+def test_nothing_after_a_cutoff_changes_what_is_fitted_there(result):
+    second = pd.Timestamp(result.cutoffs[1].as_of).tz_localize(None)
+    rng = np.random.default_rng(0)
+
+    def scramble(frame):
+        later = frame["conversion_time"] > second
+        moved = frame["conversion_time"] + pd.to_timedelta(rng.integers(1, 10**6, len(frame)), "s")
+        frame["conversion_time"] = moved.where(later, frame["conversion_time"])
+        frame.loc[later & (rng.uniform(size=len(frame)) < 0.5), "conversion_time"] = pd.NaT
+        fresh = frame["conversion_time"].isna() & (rng.uniform(size=len(frame)) < 0.3)
+        after = np.maximum(frame["click_time"], second) + pd.Timedelta("1h")
+        frame["conversion_time"] = frame["conversion_time"].mask(fresh, after)
+        return frame
+
+    changed = backtest(make_log(change=scramble), **{**ASK, "window": f"{result.settings.window}d"})
+    for k, same in ((0, True), (1, True), (2, False)):
+        for name in ("bl", *METHODS):
+            assert np.array_equal(result.cutoffs[k].p[name], changed.cutoffs[k].p[name]) == same, (k, name)
+            assert not same or result.cutoffs[k].l2[name] == changed.cutoffs[k].l2[name]
+    assert not np.array_equal(result.cutoffs[0].y, changed.cutoffs[0].y)
+
+
+def test_row_order_does_not_matter(result):
+    shuffled = backtest(make_log(change=lambda frame: frame.sample(frac=1, random_state=1)), **ASK)
+    for a, b in zip(result.cutoffs, shuffled.cutoffs, strict=True):
+        assert_allclose(np.sort(a.p["dfm-piecewise"]), np.sort(b.p["dfm-piecewise"]), rtol=1e-4)
+
+
+def test_an_interrupted_backtest_goes_on(tmp_path, monkeypatch, result):
+    log, done = make_log(), []
+    from belated import backtest as module  # the function; its module holds the worker
+
+    worker = module.__globals__["_at"]
+
+    def failing(task, *rest):
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(task.as_of)
+        return worker(task, *rest)
+
+    monkeypatch.setitem(module.__globals__, "_at", failing)
+    with pytest.raises(KeyboardInterrupt):
+        backtest(log, cache=tmp_path, group="campaign", **ASK)
+    assert len(list(tmp_path.iterdir())) == 2
+    monkeypatch.setitem(module.__globals__, "_at", worker)
+    resumed = backtest(log, cache=tmp_path, group="campaign", **ASK)
+    for a, b in zip(result.cutoffs, resumed.cutoffs, strict=True):
+        assert a.as_of == b.as_of and a.l2 == b.l2
+        assert_array_equal(a.p["tw"], b.p["tw"])
+        assert_array_equal(a.group, b.group)
+    assert backtest(make_log(seed=1), cache=tmp_path, **ASK).cutoffs[0].rows != 0
+    assert len(list(tmp_path.iterdir())) == 6  # another log does not take these results
+
+
+def test_processes_give_the_same(result):
+    parallel = backtest(make_log(), group="campaign", **{**ASK, "n_jobs": 2})
+    for a, b in zip(result.cutoffs, parallel.cutoffs, strict=True):
+        assert_allclose(a.p["dfm-piecewise"], b.p["dfm-piecewise"], rtol=1e-9)
+
+
+def test_a_method_that_cannot_be_fitted_is_told_apart():
+    found = backtest(make_log(), **{**ASK, "methods": ["tw", "convdf"], "window": "9d", "lookback": "15d"})
+    assert "convdf" not in found.methods and "tw" in found.methods
+    assert "longer than half the history" in found.failed["convdf"]
+    assert found.summary()["failed"]["convdf"].startswith("at 2024")
+
+
+def test_intervals_shrink_with_rows_and_cover_a_known_difference(result):
+    """Predictions of known quality: p is the truth, q is off by a factor; the interval of their difference covers."""
+    rng = np.random.default_rng(0)
+    covered, widths = [], []
+    for _ in range(60):
+        cutoffs = []
+        for _ in range(8):
+            p = rng.beta(2, 6, 400)
+            y = rng.uniform(size=400) < p
+            p_methods = {"bl": p * 0.6, "oracle": p}
+            cutoffs.append(replace(result.cutoffs[0], y=y, p=p_methods, days=np.zeros(400), group=None))
+        draws = draw(replace(result, cutoffs=cutoffs))
+        low, high = np.quantile(draws.log_loss["bl"] - draws.log_loss["oracle"], [0.025, 0.975])
+        big = rng.beta(2, 6, 400_000)
+        truth = np.mean(-big * np.log(0.6) - (1 - big) * (np.log1p(-0.6 * big) - np.log1p(-big)))
+        covered.append(low <= truth <= high)
+        widths.append(high - low)
+    assert 0.85 <= np.mean(covered) <= 1.0
+    assert np.mean(widths) < 0.04
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"horizon": "400d"}, "no longer than the horizon"),
+        ({"lookback": "61d"}, "leave nothing to test on"),
+        ({"cutoffs": 0}, "must be at least 1"),
+        ({"cutoffs": ["2024-03-30"]}, "cut-offs must lie between"),
+        ({"cutoffs": ["2024-02-28"], "period": "5d"}, "last cut-off must lie before"),
+        ({"cutoffs": []}, "cutoffs is empty"),
+        ({"period": "40d"}, "is too long"),
+        ({"methods": "tw"}, "must be a list of names"),
+        ({"methods": ["oracle"]}, "is not known|always there"),
+        ({"methods": ["magic"]}, "'magic' is not known"),
+        ({"group": "planet"}, "has no column 'planet'"),
+    ],
+)
+def test_impossible_wishes(change, message):
+    with pytest.raises(ValueError, match=message):
+        backtest(make_log(n=300), **{**ASK, **change})
+
+
+def snapshot(n=8000, seed=0):
+    rng = np.random.default_rng(seed)
+    X, elapsed, wait = rng.normal(size=(n, 3)), rng.uniform(0, 40, n), rng.exponential(5.0, n)
+    converts = rng.uniform(size=n) < 1 / (1 + np.exp(1 - X[:, 0]))
+    y = converts & (wait <= elapsed)
+    return X, y, elapsed, np.where(y, wait, np.nan), converts
+
+
+def test_the_corrected_loss_is_unbiased():
+    """Its mean over draws is the log loss against final labels, although the labels are not final."""
+    gaps, naive = [], []
+    for seed in range(30):
+        _, y, elapsed, delay, converts = snapshot(seed=seed)
+        split = set_back(observe(y, elapsed, delay, None, 8.0, 40.0))
+        p = np.full(split.valid.sum(), 0.3)
+        final = log_losses(converts[split.valid], p).mean()
+        gaps.append(split.loss(p) - final)
+        naive.append(log_losses(y[split.valid], p).mean() - final)
+    error = np.std(gaps) / np.sqrt(len(gaps))
+    assert abs(np.mean(gaps)) < 3 * error + 0.002
+    assert abs(np.mean(naive)) > 5 * error
+
+
+def test_setting_the_clock_back_uses_what_was_known_then():
+    _, y, elapsed, delay, _ = snapshot()
+    split = set_back(observe(y, elapsed, delay, None, 8.0, 40.0))
+    assert (elapsed[split.train] >= split.back).all() and (elapsed[split.valid] < split.back).all()
+    known = split.observed
+    assert_allclose(known.elapsed, elapsed[split.train] - split.back)
+    assert (known.delay[known.y] <= known.elapsed[known.y]).all()
+    assert known.y.sum() == (delay[split.train] <= elapsed[split.train] - split.back).sum()
+
+
+def test_choosing_prefers_an_l2_that_fits():
+    X, y, elapsed, delay, _ = snapshot()
+    observed = observe(y, elapsed, delay, None, 8.0, 40.0)
+    choice = choose_l2(X, observed, LinearModel(), {"tw": resolve_method("tw")}, [1e-5, 10.0])["tw"]
+    assert isinstance(choice, Choice) and choice.l2 == 1e-5
+    short = observe(y[:20], elapsed[:20], delay[:20], None, 8.0, 40.0)
+    assert "too little history" in choose_l2(X[:20], short, LinearModel(), {"tw": resolve_method("tw")}, [1.0])["tw"]
+
+
+def test_auto_takes_a_correction_where_labels_are_late(caplog):
+    X, y, elapsed, delay, converts = snapshot()
+    with caplog.at_level(logging.INFO, "belated"):
+        clf = DelayedFeedbackClassifier("auto", 8.0, 40.0).fit(X, y, elapsed=elapsed, delay=delay)
+    assert type(clf.method_).__name__ != "BL"
+    assert set(clf.selection_) >= {"bl", "dfm"} and clf.selection_["bl"] > min(
+        v for v in clf.selection_.values() if isinstance(v, float)
+    )
+    assert_allclose(clf.predict_proba(X)[:, 1].mean(), converts.mean(), rtol=0.1)
+    assert "auto:" in caplog.text
+    fixed = DelayedFeedbackClassifier("auto", 8.0, 40.0, LinearModel(l2=0.01)).fit(X, y, elapsed=elapsed, delay=delay)
+    assert fixed.model_.l2 == 0.01
+    with pytest.raises(ValueError, match="cannot choose: too little history"):
+        DelayedFeedbackClassifier("auto", 8.0, 40.0).fit(X[:20], y[:20], elapsed=elapsed[:20], delay=delay[:20])

@@ -1,0 +1,306 @@
+"""The command line: what it prints and writes, and one clear message with exit code 2 for each kind of broken file."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import skops.io
+from click.testing import CliRunner
+
+from belated.cli import main
+from belated.datasets import simulate_campaigns
+from belated.saving import SavedModel
+
+
+def run(*words):
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def clicks():
+    return simulate_campaigns(4000).to_pandas()
+
+
+@pytest.fixture
+def log(clicks, tmp_path):
+    path = tmp_path / "clicks.parquet"
+    clicks.to_parquet(path)
+    return path
+
+
+QUICK = ["--horizon", "10d", "--methods", "tw,rescale", "--cutoffs", "2", "--jobs", "1", "--until", "2024-03-10"]
+
+
+def test_compare_prints_a_table_and_writes_json_and_report(log, tmp_path):
+    done = run(
+        "compare", log, *QUICK, "--group", "campaign", "--json", tmp_path / "r.json", "--report", tmp_path / "r.html"
+    )
+    assert done.exit_code == 0, done.output
+    assert "Taking click_time as the time of arrival" in done.output
+    for word in ("oracle", "rescale", "gap closed", "DelayedFeedbackClassifier(method="):
+        assert word in done.output
+    data = json.loads((tmp_path / "r.json").read_text())
+    assert data["recommended"] in data["methods"]
+    assert {"bl", "oracle", "tw", "rescale"} == set(data["methods"])
+    for row in data["methods"].values():
+        assert {"log_loss", "relative_log_loss", "gap_closed", "pr_auc", "roc_auc", "calibration_ratio"} <= set(row)
+    assert data["command"].startswith("belated compare") and "--horizon 10d" in data["command"]
+    page = (tmp_path / "r.html").read_text()
+    assert len(page) < 3e6 and "http://" not in page.replace("http://www.w3.org", "") and "https://" not in page
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["clicks.parquet", "r.html", "r.json"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "csv.gz", "folder"])
+def test_every_kind_of_file_gives_the_same_description(clicks, log, tmp_path, kind):
+    if kind == "folder":
+        path = tmp_path / "parts"
+        path.mkdir()
+        clicks[:1500].to_parquet(path / "a.parquet")
+        clicks[1500:].to_parquet(path / "b.parquet")
+    else:
+        path = tmp_path / f"clicks.{kind}"
+        clicks.to_csv(path, index=False, sep="\t" if "tsv" in kind else ",")
+    ask = ["--horizon", "10d", "--drop", "hour"]
+    first, second = run("describe", log, *ask), run("describe", path, *ask)
+    assert first.exit_code == second.exit_code == 0, second.output
+    assert first.output == second.output
+    assert "Half of all positives within 10 days come within" in first.output
+
+
+def test_outcomes_in_a_file_of_their_own(clicks, log, tmp_path):
+    clicks = clicks.assign(id=np.arange(len(clicks)))
+    clicks.drop(columns="conversion_time").to_parquet(tmp_path / "a.parquet")
+    clicks[["id", "conversion_time"]].dropna().to_csv(tmp_path / "b.csv", index=False)
+    two = run("describe", tmp_path / "a.parquet", "--outcomes", tmp_path / "b.csv", "--key", "id", "--horizon", "10d")
+    assert two.exit_code == 0, two.output
+    assert two.output.splitlines()[-3:] == run("describe", log, "--horizon", "10d").output.splitlines()[-3:]
+    lonely = run("describe", tmp_path / "a.parquet", "--outcomes", tmp_path / "b.csv")
+    assert lonely.exit_code == 2 and "--outcomes and --key go together" in lonely.stderr
+
+
+@pytest.mark.parametrize("method", ["auto", "tw", "dfm-piecewise"])
+def test_train_and_predict(clicks, log, tmp_path, method):
+    model, rows, found = tmp_path / "m.skops", tmp_path / "new.csv", tmp_path / "p.csv"
+    trained = run("train", log, "--method", method, "--horizon", "10d", "--until", "2024-03-10", "--out", model)
+    assert trained.exit_code == 0, trained.output + trained.stderr
+    features = clicks.drop(columns=["click_time", "conversion_time"])[:50]
+    features.to_csv(rows, index=False)
+    done = run("predict", model, rows, "--out", found)
+    if done.exit_code == 2:  # a CSV cannot say that hours are categories
+        assert "'hour' held categories in training but holds int64 now" in done.stderr
+        rows = tmp_path / "new.parquet"
+        features.to_parquet(rows)
+        done = run("predict", model, rows, "--out", found)
+    assert done.exit_code == 0, done.stderr
+    p = pd.read_csv(found)["probability"]
+    saved = SavedModel.load(model)
+    assert np.allclose(p, saved.classifier.predict_proba(pa.Table.from_pandas(features, preserve_index=False))[:, 1])
+    assert saved.about["rows"] == 4000 and saved.about["versions"]["belated"]
+    wrong = features.drop(columns="device").assign(planet="mars")
+    wrong.to_parquet(tmp_path / "wrong.parquet")
+    refused = run("predict", model, tmp_path / "wrong.parquet", "--out", tmp_path / "never.csv")
+    assert refused.exit_code == 2 and "lack 'device' and have 'planet'" in refused.stderr
+    assert not (tmp_path / "never.csv").exists()
+
+
+def test_a_model_file_cannot_bring_code(tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return os.system, ("touch /tmp/trapped",)
+
+    import pickle
+
+    (tmp_path / "pickle.skops").write_bytes(pickle.dumps(Trap()))
+    skops.io.dump({"format": 1, "classifier": np.random.RandomState, "f": os.path.join}, tmp_path / "function.skops")
+    for name in ("pickle.skops", "function.skops"):
+        done = run("predict", tmp_path / name, tmp_path / "x.csv", "--out", tmp_path / "y.csv")
+        assert done.exit_code == 2, done.output
+        assert "not a model saved by belated" in done.stderr or "refused" in done.stderr
+
+
+def frame(n=200):
+    start = pd.Timestamp("2024-01-01")
+    at = start + pd.to_timedelta(np.arange(n) * 6, "h")
+    then = (at + pd.Timedelta("1D")).where(np.arange(n) % 3 == 0)
+    return pd.DataFrame({"click_time": at, "conversion_time": then, "campaign": np.where(np.arange(n) % 2, "a", "b")})
+
+
+def truncated(path):
+    frame().to_parquet(path / "x.parquet")
+    data = (path / "x.parquet").read_bytes()
+    (path / "x.parquet").write_bytes(data[: len(data) // 2])
+
+
+def bad_gzip(path):
+    (path / "x.csv.gz").write_bytes(gzip.compress(frame().to_csv(index=False).encode())[:-40])
+
+
+def no_gzip(path):
+    (path / "x.csv.gz").write_text("click_time,conversion_time\n")
+
+
+def text(name, content, encoding="utf-8"):
+    return lambda path: (path / name).write_bytes(content.encode(encoding))
+
+
+def table(change, name="x.csv"):
+    def write(path):
+        changed = change(frame())
+        changed.to_csv(path / name, index=False) if name.endswith("csv") else changed.to_parquet(path / name)
+
+    return write
+
+
+def mixed_encodings(path):
+    lines = frame().assign(campaign="café").to_csv(index=False).splitlines()
+    (path / "x.csv").write_bytes(b"\n".join(s.encode("utf-8" if i < 50 else "latin-1") for i, s in enumerate(lines)))
+
+
+def ragged(path):
+    lines = frame().to_csv(index=False).splitlines()
+    lines[60] += ",extra,fields"
+    (path / "x.csv").write_text("\n".join(lines))
+
+
+def header_again(path):
+    lines = frame().to_csv(index=False).splitlines()
+    (path / "x.csv").write_text("\n".join(lines + lines))
+
+
+def unlike_parts(path):
+    (path / "x").mkdir()
+    frame().to_parquet(path / "x" / "a.parquet")
+    frame().rename(columns={"campaign": "brand"}).to_parquet(path / "x" / "b.parquet")
+
+
+def wide(path):
+    columns = {f"c{i}": np.zeros(200) for i in range(10_000)}
+    pq.write_table(pa.table({**{k: pa.array(v) for k, v in frame().items()}, **columns}), path / "x.parquet")
+
+
+BROKEN = {
+    "no such file": (lambda path: None, "there is no such file"),
+    "empty file": (text("x.csv", ""), "the file is empty"),
+    "header only": (text("x.csv", "click_time,conversion_time,campaign\n"), "no rows"),
+    "truncated Parquet": (truncated, "not a whole Parquet file"),
+    "text called Parquet": (text("x.parquet", "click_time,conversion_time\n1,2\n"), "not a whole Parquet file"),
+    "truncated gzip": (bad_gzip, "not a whole gzip file"),
+    "text called gzip": (no_gzip, "not a whole gzip file"),
+    "unknown kind": (text("x.xlsx", "PK"), "must end in"),
+    "wrong delimiter": (
+        lambda path: frame().to_csv(path / "x.csv", sep=";", index=False),
+        "no commas, but 2 semicolons",
+    ),
+    "UTF-16": (text("x.csv", frame().to_csv(index=False), "utf-16"), "not UTF-8"),
+    "mixed encodings": (mixed_encodings, "not UTF-8"),
+    "ragged lines": (ragged, "Expected 3 columns, got 5"),
+    "header in the middle": (header_again, "'click_time': 1 row is no ISO 8601 time"),
+    "duplicated columns": (
+        text("x.csv", "click_time,click_time\n2024-01-01,2024-01-02\n"),
+        "several columns are named 'click_time'",
+    ),
+    "no positives": (table(lambda f: f.assign(conversion_time=pd.NaT)), "none of the 200 rows has an outcome"),
+    "all positive": (
+        table(lambda f: f.assign(conversion_time=f["click_time"] + pd.Timedelta("1h"))),
+        "each of the 200 rows has an outcome",
+    ),
+    "future": (
+        table(lambda f: f.assign(click_time=f["click_time"] + pd.Timedelta("36500D"), conversion_time=pd.NaT)),
+        "in the future",
+    ),
+    "one row": (table(lambda f: f[:1]), "each of the 1 rows has an outcome"),
+    "two rows": (table(lambda f: f[:2]), "no longer than the horizon"),
+    "outcome before arrival": (
+        table(lambda f: f.assign(conversion_time=f["conversion_time"] - pd.Timedelta("9D"))),
+        "before the arrival",
+    ),
+    "missing arrivals": (
+        table(lambda f: f.assign(click_time=f["click_time"].where(np.arange(200) > 3)), "x.parquet"),
+        "'click_time'",
+    ),
+    "no times": (table(lambda f: f.assign(click_time="soon")), "'arrival'|times of arrival|no ISO 8601"),
+    "no features": (table(lambda f: f.drop(columns="campaign")), "no columns are left as features"),
+    "a date among the features": (table(lambda f: f.assign(seen=f["click_time"])), "--drop seen"),
+    "10,000 columns": (wide, "more than 1000"),
+    "parts that differ": (unlike_parts, "differ in brand, campaign"),
+    "empty folder": (lambda path: (path / "x").mkdir(), "holds no file"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*PerformanceWarning")
+@pytest.mark.parametrize("kind", BROKEN)
+def test_broken_files(kind, tmp_path):
+    make, message = BROKEN[kind]
+    make(tmp_path)
+    names = [p.name for p in tmp_path.iterdir()]
+    before = sorted(names)
+    path = tmp_path / (names[0] if names else "x.csv")
+    out = ["--report", tmp_path / "r.html", "--json", tmp_path / "r.json"]
+    extra = ["--arrival", "click_time"] if kind in ("header in the middle", "no times") else []
+    done = run("compare", path, "--horizon", "5d", *extra, *out)
+    assert done.exit_code == 2, done.output
+    assert re.search(message, done.stderr.replace("\n", " ")), done.stderr
+    assert "Traceback" not in done.output and done.stderr.startswith("Error: ")
+    assert sorted(p.name for p in tmp_path.iterdir()) == before
+
+
+def test_other_mistakes(log, tmp_path):
+    for words, message in (
+        (["compare", log, "--horizon", "soon"], "not a duration"),
+        (["compare", log, "--horizon", "10d", "--methods", "magic"], "'magic' is not known"),
+        (["compare", log, "--horizon", "10d", "--arrival", "nothing"], "no such column"),
+        (["compare", log, "--horizon", "10d", "--drop", "nothing"], "no such column"),
+        (["compare", log, "--horizon", "10d", "--report", tmp_path / "no" / "r.html"], "there is no folder"),
+        (["train", log, "--horizon", "10d", "--method", "magic", "--out", tmp_path / "m"], "is not known"),
+        (["predict", tmp_path / "none.skops", log, "--out", tmp_path / "p.csv"], "there is no such file"),
+        (["compare", log], "Missing option '--horizon'"),
+    ):
+        done = run(*words)
+        assert done.exit_code == 2 and message in done.stderr, done.stderr
+
+
+def test_markup_in_names_is_shown_as_it_is(clicks, tmp_path):
+    odd = clicks.rename(columns={"device": "[red]device[/]"})
+    odd.to_parquet(tmp_path / "x.parquet")
+    done = run("describe", tmp_path / "x.parquet", "--horizon", "10d")
+    assert done.exit_code == 0 and "[red]device[/]" in done.output
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals differ on Windows")
+def test_an_interrupt_leaves_no_half_file(tmp_path):
+    log = tmp_path / "clicks.parquet"
+    pq.write_table(simulate_campaigns(60_000), log)
+    words = [
+        "compare",
+        log,
+        "--horizon",
+        "10d",
+        "--cutoffs",
+        "6",
+        "--json",
+        tmp_path / "r.json",
+        "--until",
+        "2024-03-10",
+    ]
+    command = [sys.executable, "-m", "belated.cli", *map(str, words)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    time.sleep(10)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "Interrupted" in errors and "Traceback" not in errors
+    assert [p.name for p in tmp_path.iterdir()] == ["clicks.parquet"]

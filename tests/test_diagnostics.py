@@ -1,0 +1,110 @@
+"""The delay curve and the tests of assumptions, over simulated draws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+from belated import EventLog, diagnose
+from belated.incidence import incidence
+
+
+def draws(n, seed, rate=0.3, mean=4.0, span=30.0):
+    rng = np.random.default_rng(seed)
+    elapsed, wait = rng.uniform(0, span, n), rng.exponential(mean, n)
+    seen = (rng.uniform(size=n) < rate) & (wait <= elapsed)
+    return elapsed, np.where(seen, wait, np.nan)
+
+
+def test_the_curve_is_right_although_young_rows_had_no_time():
+    elapsed, delay = draws(200_000, 0)
+    curve = incidence(elapsed, delay, 20.0)
+    for age in (1.0, 4.0, 10.0, 20.0):
+        at = np.searchsorted(curve.ages, age) - 1
+        assert_allclose(curve.positive[at], 0.3 * (1 - np.exp(-age / 4)), rtol=0.03)
+    assert_allclose(curve.age_of(0.5), -4 * np.log(1 - 0.5 * (1 - np.exp(-5))), rtol=0.03)
+    plain = np.mean(delay[~np.isnan(delay)] <= 4.0)
+    assert plain > curve.seen(np.array([4.0]))[0] + 0.02  # what counting would have given is too high
+
+
+def test_the_band_covers():
+    covered = []
+    for seed in range(150):
+        elapsed, delay = draws(1500, seed)
+        curve = incidence(elapsed, delay, 25.0)
+        at = np.searchsorted(curve.ages, 8.0) - 1
+        covered.append(curve.low[at] <= 0.3 * (1 - np.exp(-2)) <= curve.high[at])
+    assert 0.88 <= np.mean(covered) <= 0.995
+
+
+def test_the_curve_equals_counting_where_every_row_is_old():
+    rng = np.random.default_rng(0)
+    delay = np.where(rng.uniform(size=500) < 0.4, rng.integers(0, 5, 500), np.nan)
+    curve = incidence(np.full(500, 30.0), delay)
+    assert_allclose(curve.positive[-1], np.mean(~np.isnan(delay)))
+    assert_allclose(curve.seen(np.array([2.0])), np.mean(delay[~np.isnan(delay)] <= 2))
+
+
+def test_row_order_does_not_matter():
+    elapsed, delay = draws(2000, 1)
+    order = np.random.default_rng(0).permutation(2000)
+    first, second = incidence(elapsed, delay), incidence(elapsed[order], delay[order])
+    assert_allclose(first.positive, second.positive)
+
+
+def make_log(n=20_000, seed=0, late_rate=0.3, late_mean=2.0, new=False):
+    rng = np.random.default_rng(seed)
+    day = rng.uniform(0, 60, n)
+    later = day > 30
+    positive = rng.uniform(size=n) < np.where(later, late_rate, 0.3)
+    wait = rng.exponential(np.where(later, late_mean, 2.0))
+    known = positive & (day + wait <= 60)
+    campaign = np.where(later & (rng.uniform(size=n) < 0.5) & (day > 56) & new, "fresh", "old")
+    start = pd.Timestamp("2024-01-01")
+    return EventLog.from_frame(
+        pd.DataFrame(
+            {
+                "at": start + pd.to_timedelta(day, "D"),
+                "then": (start + pd.to_timedelta(day + wait, "D")).where(known),
+                "campaign": campaign,
+            }
+        ),
+        arrival="at",
+        outcome="then",
+        until=start + pd.Timedelta("60D"),
+    )
+
+
+def test_nothing_changes_where_nothing_changed():
+    alarms = [diagnose(make_log(seed=seed), horizon="20d", group="campaign") for seed in range(10)]
+    assert sum(d.change.rate_changed or d.change.delay_changed for d in alarms) == 0
+    assert sum(c.rate_changed or c.delay_changed for d in alarms for c in d.changes.values()) == 0
+
+
+def test_changes_are_found():
+    d = diagnose(make_log(late_rate=0.4), horizon="20d", group="campaign")
+    assert d.change.rate_changed and not d.change.delay_changed
+    assert d.changes["old"].rate_changed
+    d = diagnose(make_log(late_mean=3.5), horizon="20d")
+    assert d.change.delay_changed
+    assert any("delays have changed" in sentence for sentence in d.findings())
+
+
+def test_window_and_unseen_values():
+    d = diagnose(make_log(new=True), horizon="20d")
+    assert_allclose(d.window, 2.0 * np.log(10), rtol=0.1)
+    assert_allclose(d.after_window[0], 0.1, atol=0.01)
+    assert d.after_window[1] <= d.after_window[0] <= d.after_window[2]
+    assert_allclose(d.unseen["campaign"], 0.5 * 4 / d.window, atol=0.05)
+    lost = [w["positives_lost"] for w in d.windows]
+    assert lost == sorted(lost, reverse=True)
+    recent = d.days[-2]
+    assert recent["rate_so_far"] < recent["rate_expected"] < 0.5
+
+
+def test_no_positives():
+    frame = pd.DataFrame({"at": ["2024-01-01", "2024-01-05"], "then": [None, None], "x": [1, 2]})
+    with pytest.raises(ValueError, match="none of the 2 rows is positive"):
+        diagnose(EventLog.from_frame(frame, arrival="at", outcome="then"))

@@ -1,0 +1,118 @@
+"""The report: text that cannot become markup, and the page in a real browser where there is one."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import os
+import shutil
+
+import pytest
+
+from belated import EventLog, backtest, diagnose
+from belated.datasets import simulate_campaigns
+from belated.report import render
+
+EVIL = "<script>document.title='pwned'</script>"
+
+
+def make_summary(evil=False):
+    frame = simulate_campaigns(3000).to_pandas().drop(columns="hour")
+    group = "campaign"
+    if evil:
+        group = f"{EVIL}$x^2$"
+        frame = frame.rename(columns={"campaign": group})
+        frame[group] = frame[group].where(frame[group] != "campaign 01", f"$\\frac{EVIL}")
+    log = EventLog.from_frame(frame, arrival="click_time", outcome="conversion_time", until="2024-03-10")
+    methods = ["tw", "fsiw", "rescale", "pu", "dfm-piecewise"]
+    found = backtest(log, horizon="10d", methods=methods, cutoffs=3, l2=[1e-3], group=group, n_jobs=1, progress=False)
+    diagnosis = diagnose(log, horizon="10d", group=group).summary()
+    return {**found.summary(), "name": EVIL if evil else "clicks", "command": "belated compare", "diagnosis": diagnosis}
+
+
+@pytest.fixture(scope="module")
+def summary():
+    return make_summary()
+
+
+def test_page_stands_alone(summary):
+    page = render(summary)
+    assert len(page.encode()) < 3_000_000
+    for word in ("src=", "@import", "url(http", "<link"):
+        assert word not in page
+    assert page.count("<figure") == page.count('role="img"') == 6
+    assert summary["recommendation"]["why"][:40] in page
+    assert "var(--accent)" in page and "#1060d3" not in page
+
+
+def test_names_and_values_cannot_become_markup():
+    page = render(make_summary(evil=True))
+    assert EVIL not in page
+    assert "&lt;script&gt;document.title" in page
+
+
+@pytest.mark.parametrize("best", ["bl", "tw"])
+def test_the_page_follows_the_verdict(summary, best):
+    other = copy.deepcopy(summary)
+    other["recommended"] = best
+    page = render(other)
+    assert ("no correction is better" in page) == (best == "bl")
+
+
+def test_gaps_in_the_data_are_no_problem(summary):
+    other = copy.deepcopy(summary)
+    for row in other["methods"].values():
+        row |= {"pr_auc": None, "roc_auc": None, "gap_closed": None}
+        row["intervals"]["gap_closed"] = None
+        row["by_age"][0]["calibration_ratio"] = None
+    other["failed"] = {"nndf": "at 2024-01-01: no"}
+    assert "could not be fitted" in render(other)
+
+
+def chromium():
+    return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.fixture(scope="module")
+def browser(request):
+    required = request.config.getoption("--browser-required")
+    missing = chromium() is None or importlib.util.find_spec("playwright") is None
+    if missing and not required:
+        pytest.skip("Chromium or Playwright is missing (make test-browser)")
+    sync_api = importlib.import_module("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.mark.parametrize("evil", [False, True])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (375, "light"), (320, "dark")])
+def test_in_a_browser(browser, summary, tmp_path, width, scheme, evil):
+    file = tmp_path / "report.html"
+    file.write_text(render(make_summary(evil=True) if evil else summary))
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    trouble, requests = [], []
+    page.on("console", lambda message: trouble.append(message.text))
+    page.on("pageerror", lambda error: trouble.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(file.as_uri())
+    assert page.title() != "pwned"
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator("figure svg").count() == 6
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, background[4:-1].split(","))) > 384) == (scheme == "light")
+
+    def column(k):
+        return page.eval_on_selector_all(
+            f"#methods tbody td:nth-child({k})", "c => c.map(x => x.dataset.value ?? x.textContent)"
+        )
+
+    for k, kind in ((1, str), (2, float), (5, float)):
+        page.locator("#methods th button").nth(k - 1).click()
+        assert [kind(v) for v in column(k)] == sorted(kind(v) for v in column(k))
+        page.locator("#methods th button").nth(k - 1).click()
+        assert [kind(v) for v in column(k)] == sorted((kind(v) for v in column(k)), reverse=True)
+    assert requests == [file.as_uri()]
+    assert trouble == []
+    page.close()
