@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_allclose
 
 from belated import EventLog
-from belated.datasets import load_hotel_bookings, simulate_clicks
+from belated.datasets import load_hotel_bookings, simulate_campaigns, simulate_clicks
 
 
 def test_clicks_are_the_same_for_a_seed_and_differ_between_seeds():
@@ -83,3 +84,16 @@ def test_hotel_bookings(tmp_path):
 def test_hotel_bookings_not_there(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no file .*H1.parquet and .*H2.parquet"):
         load_hotel_bookings(tmp_path)
+
+
+def test_campaigns_come_go_and_convert_late():
+    table = simulate_campaigns(20_000).to_pandas()
+    assert table.equals(simulate_campaigns(20_000).to_pandas())
+    delay = (table["conversion_time"] - table["click_time"]).dt.total_seconds() / 86400
+    assert delay.min() >= 0 and table["conversion_time"].max() <= pd.Timestamp("2024-03-01")
+    old = table["click_time"] < pd.Timestamp("2024-02-10")
+    assert 1.0 < delay[old].median() < 4.0 and delay[old].quantile(0.9) > 6.0
+    first = table.groupby("campaign")["click_time"].min()
+    assert (first > pd.Timestamp("2024-01-20")).mean() > 0.25
+    rate = delay.notna().groupby(table["click_time"].dt.date).mean()
+    assert rate.iloc[-3:].mean() < 0.7 * rate.iloc[10:40].mean()

@@ -273,6 +273,12 @@ class _Task:
     def of(cls, log: EventLog, as_of: int, settings: Settings) -> _Task:
         reach, step, limit = (round(d * DAY) for d in (settings.lookback, settings.period, settings.horizon))
         snap, final = log.at(as_of, reach, limit), log.at(as_of, reach, limit, final=True)
+        for labels, when in ((snap.y, "known then"), (final.y, "known now")):
+            if labels.all() or not labels.any():
+                raise ValueError(
+                    f"of the {len(snap)} rows that had arrived by {snap.as_of}, {'all' if labels.any() else 'none'} are positive by what is "
+                    f"{when}. Move the cut-offs, or lengthen the lookback."
+                )
         test = log.after(as_of, step, limit)
         if settings.group is None:
             group = None
@@ -285,33 +291,25 @@ class _Task:
 
 def _at(task: _Task, model: Model, methods: dict[str, Method], settings: Settings, progress: str) -> CutoffResult:
     y = ~np.isnan(task.delay)
-    failed: dict[str, str] = {}
+    observed = observe(y, task.elapsed, task.delay, None, settings.window, settings.horizon)
+    final = observe(task.final, task.elapsed, np.where(task.final, 0.0, np.nan))
     p: dict[str, Floats] = {}
     l2: dict[str, float | None] = {}
+    failed: dict[str, str] = {}
     with quietly():
-        if y.any() and not y.all():
-            observed = observe(y, task.elapsed, task.delay, None, settings.window, settings.horizon)
-            choices = choose_l2(task.X, observed, model, methods, settings.l2)
-            oracle = observe(task.final, task.elapsed, np.where(task.final, 0.0, np.nan))
-            choices |= choose_l2(task.X, oracle, model, {"oracle": BL()}, settings.l2)
-            encoded, later = model.encode(task.X, observed.weight), model.transform(task.test)
+        choices = choose_l2(task.X, observed, model, methods, settings.l2)
+        choices |= choose_l2(task.X, final, model, {"oracle": BL()}, settings.l2)
+        encoded, later = model.encode(task.X, observed.weight), model.transform(task.test)
         for name, method in [*methods.items(), ("oracle", BL())]:
-            if y.all() or not y.any():
-                failed[name] = f"the {len(y)} rows known then are all {'positive' if y.any() else 'negative'}"
-                continue
             choice = choices[name]
             # Where the past is too short to choose from, the middle of what is offered.
-            values = (
-                [choice.l2]
-                if isinstance(choice, Choice) and choice.l2
-                else [sorted(settings.l2)[len(settings.l2) // 2]]
-            )
+            value = choice.l2 if isinstance(choice, Choice) else sorted(settings.l2)[len(settings.l2) // 2]
             try:
-                (fitted,) = fit_path(model, encoded, method, oracle if name == "oracle" else observed, values)
+                (fit,) = fit_path(model, encoded, method, final if name == "oracle" else observed, [value])
             except ValueError as error:
                 failed[name] = str(error)
             else:
-                p[name], l2[name] = fitted.predict(later), fitted.l2
+                p[name], l2[name] = fit.predict(later), fit.l2
             with open(progress, "ab") as file:
                 file.write(b".")
     return CutoffResult(task.as_of, len(y), int(y.sum()), task.test_y, task.days, task.group, p, l2, failed)

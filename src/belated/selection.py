@@ -55,7 +55,7 @@ class Fitted:
 
 
 def fit_path(
-    model: Model, encoded: Any, method: Method, observed: Observed, l2: Sequence[float] | None
+    model: Model, encoded: Any, method: Method, observed: Observed, l2: Sequence[float | None] | None
 ) -> list[Fitted]:
     """Fit a method at each l2, on rows that ``model`` has encoded."""
     method.check(observed)

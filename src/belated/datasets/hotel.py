@@ -49,8 +49,7 @@ def load_hotel_bookings(folder: str | Path) -> pa.Table:
     ``booked`` is the date of stay less the lead time; ``cancelled`` is the date of a cancellation (a no-show is none).
     The source was sampled by date of stay, so only bookings made from 2015-09-01 to 2016-11-30 are a complete stream;
     others are left out, and so are the few cancelled before they were booked (their number is logged). Columns filled in
-    after booking, which would leak the label, are left out as well, and so is the month of stay: within half a year of
-    bookings it stands for the date of booking, and carries the immaturity of recent labels into every method.
+    after booking, which would leak the label, are left out as well.
     """
     files = [Path(folder) / f"{hotel}.parquet" for hotel in ("H1", "H2")]
     absent = [str(file) for file in files if not file.exists()]
@@ -80,6 +79,7 @@ def load_hotel_bookings(folder: str | Path) -> pa.Table:
             table["ReservationStatusDate"].cast(pa.timestamp("us")),
             None,
         ),
+        "StayMonth": pa.array([stay.strftime("%b") for stay in stays]),
         "StayWeekday": pa.array([stay.strftime("%a") for stay in stays]),
     }
     columns |= {name: table[name].cast(pa.float64()) for name in _NUMBERS}

@@ -23,7 +23,7 @@ _COLOURS = {INK: "--ink", MUTED: "--muted", GRID: "--grid", ACCENT: "--accent", 
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "text.parse_math": False,
-    "font.size": 10,
+    "font.size": 9,
     "axes.edgecolor": MUTED,
     "axes.labelcolor": INK,
     "axes.spines.top": False,
@@ -98,24 +98,28 @@ def _delays(diagnosis: dict[str, Any]) -> Chart:
     title = f"Half of the positives come within {half:.2g} days, nine in ten within {ninety:.2g}"
     after = diagnosis["after_window"]["share"]
     text = f"Share of positives seen by age, with a 95% band. At the window of {window:.3g} days, {after:.0%} are still to come."
-    return _draw(title, text, (7, 3.2), paint, "delays")
+    return _draw(title, text, (5.6, 2.9), paint, "delays")
 
 
 def _maturity(diagnosis: dict[str, Any]) -> Chart:
     days = diagnosis["days"]
-    dated = days[0]["day"][0].isdigit()
-    x: Any = [date.fromisoformat(d["day"]) for d in days] if dated else np.arange(len(days))
-    so_far = np.array([d["rate_so_far"] for d in days])
-    expected = np.array([np.nan if d["rate_expected"] is None else d["rate_expected"] for d in days])
-    seen = np.array([d["positives_seen"] for d in days])
+    rows, so_far, seen = (np.array([d[key] for d in days]) for key in ("rows", "rate_so_far", "positives_seen"))
     unripe = int((seen < 0.9).sum())
-    missing = 1.0 - float(np.mean(seen[seen < 0.9])) if unripe else 0.0
+    missing = 1.0 - float(np.average(seen[seen < 0.9], weights=rows[seen < 0.9])) if unripe else 0.0
+    # Of a long log, weeks or more: single days would only be noise.
+    first = np.arange(0, len(days), 1 if len(days) <= 100 else 7 * -(-len(days) // 700))
+    rows_of = np.add.reduceat(rows, first)
+    so_far, seen = (np.add.reduceat(rows * values, first) / rows_of for values in (so_far, seen))
+    expected = np.where(seen > 0.05, so_far / np.maximum(seen, 1e-300), np.nan)
+    dated = days[0]["day"][0].isdigit()
+    x: Any = [date.fromisoformat(days[i]["day"]) for i in first] if dated else first
 
     def paint(figure: Figure) -> None:
         axes = figure.subplots()
         axes.plot(x, expected, color=ACCENT, linewidth=1.2, label="expected in the end")
         axes.plot(x, so_far, color=BAD, linewidth=1.2, label="positive so far")
-        axes.set(xlabel="day of arrival", ylabel="share of rows", ylim=(0, None))
+        unit = "day" if len(first) == len(days) else f"{first[1]} days"
+        axes.set(xlabel=f"time of arrival, by {unit}", ylabel="share of rows", ylim=(0, None))
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
         if dated:
             locator = AutoDateLocator(maxticks=7)
@@ -126,10 +130,8 @@ def _maturity(diagnosis: dict[str, Any]) -> Chart:
     if unripe:
         title = f"The last {unripe} days lack {missing:.0%} of their positives"
     else:
-        title = "Every day has nine in ten of its positives"
-    return _draw(
-        title, f"{title}. Rate by day of arrival so far, and as expected in the end.", (7, 3.2), paint, "maturity"
-    )
+        title = "Every day of arrival has at least nine in ten of its positives by now"
+    return _draw(title, "Rate by time of arrival so far, and as expected in the end.", (5.6, 2.9), paint, "maturity")
 
 
 def _cutoffs(summary: dict[str, Any]) -> Chart:
@@ -164,12 +166,12 @@ def _cutoffs(summary: dict[str, Any]) -> Chart:
         else "No method is ahead of bl on average"
     )
     parts = [f"{name} {', '.join(f'{v:.3f}' for v in losses[name])}" for name in dict.fromkeys((best, "bl", "oracle"))]
-    return _draw(title, f"Log loss at each cut-off: {'; '.join(parts)}.", (7, 3.2), paint, "cutoffs")
+    return _draw(title, f"Log loss at each cut-off: {'; '.join(parts)}.", (5.6, 2.9), paint, "cutoffs")
 
 
 def _calibration(summary: dict[str, Any]) -> Chart:
     methods = sorted(summary["methods"].items(), key=lambda item: item[1]["log_loss"])
-    columns = min(4, len(methods))
+    columns = min(3, len(methods))
     lines = -(-len(methods) // columns)
     top = max(max(b["high"], b["predicted"]) for _, row in methods for b in row["calibration_curve"])
 
@@ -189,7 +191,7 @@ def _calibration(summary: dict[str, Any]) -> Chart:
                 markersize=3,
                 linewidth=1,
             )
-            axes.set_title(name, fontsize=10)
+            axes.set_title(name, fontsize=9)
             axes.set(xlim=(0, top), ylim=(0, top))
         for axes in grid.ravel()[len(methods) :]:
             axes.set_visible(False)
@@ -204,7 +206,7 @@ def _calibration(summary: dict[str, Any]) -> Chart:
     if summary["recommended"] == "bl":
         title = f"bl predicts {_off(bl)}"
     text = "Rate of positives against mean prediction in ten bins for each method, with 95% intervals; on the diagonal both agree."
-    return _draw(title, text, (7, 1.9 * lines + 0.3), paint, "calibration")
+    return _draw(title, text, (5.6, 1.75 * lines + 0.3), paint, "calibration")
 
 
 def _off(ratio: float | None) -> str:
@@ -243,7 +245,7 @@ def _ratios(summary: dict[str, Any], key: str, label: str) -> Chart:
     text = f"Predicted over actual positives by {label}: " + ", ".join(
         f"{g:.3g}: {'none' if v is None else format(v, '.2f')}" for g, v in zip(groups, last, strict=True)
     )
-    return _draw(title, text + ".", (7, 2.8), paint, key)
+    return _draw(title, text + ".", (5.6, 2.6), paint, key)
 
 
 def _groups(summary: dict[str, Any]) -> Chart:
@@ -273,4 +275,4 @@ def _groups(summary: dict[str, Any]) -> Chart:
         else f"bl, by {group}"
     )
     text = f"Predicted over actual positives for the {len(shown)} most frequent values of {group}."
-    return _draw(title, text, (7, 0.8 + 0.22 * len(shown)), paint, "groups")
+    return _draw(title, text, (5.6, 0.9 + 0.22 * len(shown)), paint, "groups")

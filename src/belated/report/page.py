@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
 from typing import Any
 
@@ -14,7 +15,7 @@ def render(summary: dict[str, Any]) -> str:
     from markupsafe import Markup
 
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"percent": _percent, "number": _number, "interval": _interval}
+    environment.filters |= {"percent": _percent, "number": _number, "interval": _interval, "instant": _instant}
     template = environment.from_string((files("belated.report") / "page.html").read_text())
     drawn = {name: (chart, Markup(chart.svg)) for name, chart in charts(summary).items()}
     methods = sorted(summary["methods"].items(), key=lambda item: item[1]["log_loss"])
@@ -27,6 +28,11 @@ def _percent(value: float | None, digits: int = 0) -> str:
 
 def _number(value: float | None, digits: int = 3) -> str:
     return "\u2013" if value is None else f"{value:.{digits}f}"
+
+
+def _instant(text: str) -> str:
+    """To the second, and only the day where that is all there is to say."""
+    return re.sub(r"( 00:00:00)?(\.\d+)?\+00:00$", "", text)
 
 
 def _interval(values: list[float] | None, form: str) -> str:
