@@ -324,7 +324,7 @@ def predict(model: Path, rows: Path, file: Path) -> None:
     "--report", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True, metavar="FILE.html"
 )
 @click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE.json", help="Write all numbers.")
-@click.option("--rows", default=60_000, show_default=True, help="Clicks to simulate.")
+@click.option("--rows", default=150_000, show_default=True, help="Clicks to simulate.")
 @_friendly
 def demo(report: Path, json_file: Path | None, rows: int) -> None:
     """Compare methods on a simulated log: two months of clicks in campaigns that come, go and change."""

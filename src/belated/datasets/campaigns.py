@@ -13,7 +13,7 @@ def simulate_campaigns(n: int = 60_000, seed: int = 0) -> pa.Table:
 
     40 campaigns run for part of the two months; a third begin in the second half. Rates differ by campaign, device, hour
     and how much the user has browsed, and drift within a campaign. Delays are a mixture of minutes and days, longer in some
-    campaigns: half of the conversions come within 2.5 days or so, nine in ten within 12. Conversions after the end of the
+    campaigns: half of the conversions come within 4 days or so, nine in ten within 16. Conversions after the end of the
     log are not known.
 
     >>> simulate_campaigns(100).column_names
@@ -24,7 +24,7 @@ def simulate_campaigns(n: int = 60_000, seed: int = 0) -> pa.Table:
     begin = np.where(np.arange(campaigns) % 3 == 2, rng.uniform(25, 52, campaigns), rng.uniform(-20, 15, campaigns))
     end = begin + rng.uniform(20, 60, campaigns)
     level, drift = rng.normal(-1.6, 0.8, campaigns), rng.normal(0.0, 0.02, campaigns)
-    size, pace = rng.lognormal(0, 0.8, campaigns), rng.lognormal(1.6, 0.5, campaigns)
+    size, pace = rng.lognormal(0, 0.8, campaigns), rng.lognormal(1.9, 0.5, campaigns)
 
     day = np.sort(rng.uniform(0, _DAYS, n))
     running = (begin <= day[:, None]) & (day[:, None] < end)
