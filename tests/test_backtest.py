@@ -15,8 +15,8 @@ from belated.datasets import simulate_campaigns
 from belated.methods import resolve_method
 from belated.metrics import log_losses
 from belated.observed import observe
-from belated.selection import Choice, choose_l2, set_back
-from belated.verdict import draw
+from belated.selection import Choice, choose_l2, fit_path, set_back
+from belated.verdict import draw, score_methods
 
 METHODS = ["tw", "dfm-piecewise"]
 ASK = {"horizon": "10d", "methods": METHODS, "cutoffs": 3, "l2": [1e-4, 1e-3], "n_jobs": 1, "progress": False}
@@ -50,7 +50,10 @@ def test_scores_are_those_of_the_predictions(result):
             == sum(len(c.y) for c in result.cutoffs)
         )
     methods = summary["methods"]
-    assert methods["bl"]["gap_closed"] == 0.0 and methods["oracle"]["gap_closed"] == 1.0
+    worst, best = methods["bl"]["log_loss"], methods["oracle"]["log_loss"]
+    for row in methods.values():
+        wanted = (worst - row["log_loss"]) / (worst - best) if worst > best else None
+        assert row["gap_closed"] == (None if wanted is None else pytest.approx(wanted))
     assert methods["oracle"]["relative_log_loss"] == 0.0
     assert methods["bl"]["calibration_ratio"] < methods["dfm-piecewise"]["calibration_ratio"]
     assert summary["recommended"] == min((n for n in methods if n != "oracle"), key=lambda n: methods[n]["log_loss"])
@@ -165,7 +168,9 @@ def test_intervals_shrink_with_rows_and_cover_a_known_difference(result):
         ({"cutoffs": ["2024-03-30"]}, "cut-offs must lie between"),
         ({"cutoffs": ["2024-02-28"], "period": "5d"}, "last cut-off must lie before"),
         ({"cutoffs": []}, "cutoffs is empty"),
-        ({"period": "40d"}, "is too long"),
+        ({"period": "40d"}, "room for 0 periods of 40 days"),
+        ({"period": "12d"}, "room for 2 periods of 12 days that do not overlap, and cutoffs=3"),
+        ({"cutoffs": ["2024-02-01", "2024-02-03"], "period": "5d"}, "periods of 5 days overlap"),
         ({"methods": "tw"}, "must be a list of names"),
         ({"methods": ["oracle"]}, "is not known|always there"),
         ({"methods": ["magic"]}, "'magic' is not known"),
@@ -233,3 +238,74 @@ def test_auto_takes_a_correction_where_labels_are_late(caplog):
     assert fixed.model_.l2 == 0.01
     with pytest.raises(ValueError, match="cannot choose: too little history"):
         DelayedFeedbackClassifier("auto", 8.0, 40.0).fit(X[:20], y[:20], elapsed=elapsed[:20], delay=delay[:20])
+
+
+@pytest.mark.parametrize("method", ["fsiw", "rescale", "stc", "nndf", "hazard"])
+def test_every_kind_of_method_is_fitted_as_the_classifier_would(method):
+    """FSIW's auxiliary fits among them, at the l2 of the main one."""
+    X, y, elapsed, delay, _ = snapshot(3000)
+    observed = observe(y, elapsed, delay, None, 8.0, 40.0)
+    model = LinearModel()
+    encoded = model.encode(X, observed.weight)
+    fits = fit_path(model, encoded, resolve_method(method), observed, [1e-4, 1e-1])
+    for fit in fits:
+        clf = DelayedFeedbackClassifier(method, 8.0, 40.0, LinearModel(l2=fit.l2)).fit(
+            X, y, elapsed=elapsed, delay=delay
+        )
+        assert_allclose(fit.predict(X), clf.predict_proba(X)[:, 1], atol=1e-6)
+    assert model.l2 == LinearModel().l2
+
+
+def test_a_log_stamped_by_the_day_has_its_cutoffs_at_midnight():
+    frame = simulate_campaigns(3000).to_pandas().drop(columns="hour")
+    for name in ("click_time", "conversion_time"):
+        frame[name] = frame[name].dt.floor("D")
+    log = EventLog.from_frame(frame, arrival="click_time", outcome="conversion_time", until="2024-03-10")
+    assert log.grid == 86_400_000_000
+    found = backtest(log, **{**ASK, "methods": ["dfm-piecewise"], "cutoffs": 4})
+    assert all(c.as_of.endswith("00:00:00+00:00") for c in found.cutoffs)
+    snap = log.snapshot(found.cutoffs[0].as_of, horizon="10d")
+    split = set_back(observe(snap.y == 1, snap.elapsed, snap.delay, None, 5.0, 10.0))
+    assert split.back == round(split.back)
+    assert make_log(300).grid <= 1_000_000
+
+
+def test_weights_are_repetitions_when_the_clock_is_set_back():
+    _, y, elapsed, delay, _ = snapshot(4000)
+    weight = np.where(np.nan_to_num(delay) > 2.0, 3.0, 1.0)
+    again = np.repeat(np.arange(4000), weight.astype(int))
+    p = 0.3
+    one = set_back(observe(y, elapsed, delay, weight, 8.0, 40.0))
+    two = set_back(observe(y[again], elapsed[again], delay[again], None, 8.0, 40.0))
+    assert one.back == two.back
+    assert_allclose(one.loss(np.full(one.valid.sum(), p)), two.loss(np.full(two.valid.sum(), p)))
+
+
+def test_a_method_that_the_present_does_not_allow_is_not_chosen():
+    X, y, elapsed, delay, _ = snapshot()
+    clf = DelayedFeedbackClassifier("auto", 30.0, 40.0).fit(X, y, elapsed=elapsed, delay=delay)
+    assert "longer than half the history" in clf.selection_["fsiw"]
+    assert isinstance(clf.selection_["dfm"], float)
+    with pytest.raises(ValueError, match="needs the delay of each positive"):
+        DelayedFeedbackClassifier("auto", 8.0).fit(X, y, elapsed=elapsed)
+
+
+def test_names_that_mean_something_else():
+    with pytest.raises(ValueError, match="the name bl stands for BL"):
+        backtest(make_log(300), **{**ASK, "methods": {"bl": resolve_method("tw")}})
+    with pytest.raises(ValueError, match="methods is empty"):
+        backtest(make_log(300), **{**ASK, "methods": []})
+
+
+def test_the_gap_means_nothing_where_there_is_none(result):
+    """Where BL is better than the oracle, and where a draw in forty says so."""
+    good, bad = np.full(400, 0.2), np.full(400, 0.4)
+    y = np.arange(400) % 5 == 0
+    same = replace(
+        result.cutoffs[0], y=y, days=np.zeros(400), group=None, l2=dict.fromkeys(("bl", "tw", "oracle"), 1.0)
+    )
+    for bl, oracle, closed in ((bad, good, 1.0), (good, bad, None)):
+        cutoffs = [replace(same, p={"bl": bl, "tw": good, "oracle": oracle})] * 3
+        table = score_methods(replace(result, cutoffs=cutoffs), draw(replace(result, cutoffs=cutoffs)))
+        assert table["tw"]["gap_closed"] == closed
+        assert (table["tw"]["intervals"]["gap_closed"] is None) == (closed is None)

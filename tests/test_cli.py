@@ -98,11 +98,6 @@ def test_train_and_predict(clicks, log, tmp_path, method):
     features = clicks.drop(columns=["click_time", "conversion_time"])[:50]
     features.to_csv(rows, index=False)
     done = run("predict", model, rows, "--out", found)
-    if done.exit_code == 2:  # a CSV cannot say that hours are categories
-        assert "'hour' held categories in training but holds int64 now" in done.stderr
-        rows = tmp_path / "new.parquet"
-        features.to_parquet(rows)
-        done = run("predict", model, rows, "--out", found)
     assert done.exit_code == 0, done.stderr
     p = pd.read_csv(found)["probability"]
     saved = SavedModel.load(model)
@@ -304,3 +299,97 @@ def test_an_interrupt_leaves_no_half_file(tmp_path):
     assert process.returncode == 130, errors
     assert "Interrupted" in errors and "Traceback" not in errors
     assert [p.name for p in tmp_path.iterdir()] == ["clicks.parquet"]
+
+
+def test_a_text_file_is_read_as_in_training(tmp_path):
+    """A batch of a CSV may look like numbers, dates or truth values where training saw text."""
+    n = 300
+    data = frame(n).assign(
+        flag=np.resize(["True", "False", "unknown"], n),
+        code=np.resize(["A1", "3"], n),
+        when=np.resize(["2024-01-01", "soon"], n),
+    )
+    data.to_csv(tmp_path / "log.csv", index=False)
+    ask = ["--horizon", "5d", "--method", "bl", "--l2", "0.001", "--out", tmp_path / "m.skops"]
+    assert run("train", tmp_path / "log.csv", *ask).exit_code == 0
+    rows = data.drop(columns=["click_time", "conversion_time"])
+    rows.to_csv(tmp_path / "all.csv", index=False)
+    alike = (rows["flag"] == "True") & (rows["code"] == "3") & (rows["when"] == "soon")
+    rows[alike].to_csv(tmp_path / "some.csv", index=False)
+    for name in ("all", "some"):
+        done = run("predict", tmp_path / "m.skops", tmp_path / f"{name}.csv", "--out", tmp_path / f"{name}.parquet")
+        assert done.exit_code == 0, done.stderr
+    whole = pd.read_parquet(tmp_path / "all.parquet")["probability"][alike.to_numpy()]
+    assert np.allclose(whole, pd.read_parquet(tmp_path / "some.parquet")["probability"])
+
+
+def test_no_file_is_read_and_written_at_once(log, tmp_path):
+    before = log.read_bytes()
+    for words in (
+        ["compare", log, "--horizon", "10d", "--report", log],
+        ["compare", log, "--horizon", "10d", "--report", tmp_path / "z", "--json", tmp_path / "z"],
+        ["train", log, "--horizon", "10d", "--out", log],
+        ["predict", log, log, "--out", log],
+    ):
+        done = run(*words)
+        assert done.exit_code == 2 and "is read, or written, by this command already" in done.stderr
+    assert log.read_bytes() == before
+    assert "is a folder" in run("compare", log, "--horizon", "10d", "--report", tmp_path).stderr
+
+
+def test_times_of_every_spelling(clicks, tmp_path):
+    far = clicks.assign(
+        conversion_time=clicks["conversion_time"].dt.strftime("%Y-%m-%d %H:%M:%S").fillna("2262-01-01 00:00:00")
+    )
+    far.assign(click_time=far["click_time"].astype(str)).to_parquet(tmp_path / "never.parquet")
+    done = run("describe", tmp_path / "never.parquet", "--horizon", "10d")
+    assert done.exit_code == 2 and "in the future" in done.stderr
+    fine = clicks.assign(
+        **{c: clicks[c].astype("datetime64[ns]") + np.timedelta64(7, "ns") for c in ("click_time", "conversion_time")}
+    )
+    fine.to_parquet(tmp_path / "ns.parquet")
+    assert run("describe", tmp_path / "ns.parquet", "--horizon", "10d").exit_code == 0
+    seconds = clicks.assign(
+        **{c: (clicks[c] - pd.Timestamp("2024-01-01")) / pd.Timedelta("1s") for c in ("click_time", "conversion_time")}
+    )
+    seconds.to_parquet(tmp_path / "s.parquet")
+    done = run("compare", tmp_path / "s.parquet", *QUICK[:-1], "6000000")
+    assert done.exit_code == 0, done.stderr
+    assert "number of seconds" in run("compare", tmp_path / "s.parquet", "--horizon", "10d", "--cutoffs", "soon").stderr
+
+
+def test_odd_columns_and_files(clicks, log, tmp_path):
+    done = run("describe", log, "--horizon", "10d", "--arrival", "a\\[/b]")
+    assert done.exit_code == 2 and "a\\[/b]" in done.stderr
+    clicks[clicks["hour"] != "3"].to_parquet(tmp_path / "index.parquet")
+    assert "Leaving out __index_level_0__" in run("describe", tmp_path / "index.parquet", "--horizon", "10d").output
+    views = pa.table({**{k: pa.array(v) for k, v in frame().items()}})
+    views = views.set_column(2, "campaign", views["campaign"].cast(pa.string_view()))
+    pq.write_table(views, tmp_path / "view.parquet")
+    assert run("describe", tmp_path / "view.parquet", "--horizon", "5d").exit_code == 0
+    lines = pd.concat([frame().assign(campaign=np.resize(["two\nlines, quoted", "one"], 200))] * 100)
+    lines.to_csv(tmp_path / "lines.csv", index=False)
+    assert "20,000 rows" in run("describe", tmp_path / "lines.csv", "--horizon", "5d").output
+    at_once = frame().assign(conversion_time=frame()["click_time"].where(np.arange(200) % 3 == 0))
+    at_once.to_csv(tmp_path / "now.csv", index=False)
+    assert run("train", tmp_path / "now.csv", "--horizon", "5d", "--out", tmp_path / "m.skops").exit_code == 0
+
+
+def test_a_damaged_cache_is_made_again(log, tmp_path):
+    ask = ["compare", log, *QUICK, "--cache", tmp_path / "cache"]
+    first = run(*ask).output
+    for file in (tmp_path / "cache").iterdir():
+        file.write_bytes(file.read_bytes()[:300])
+    assert run(*ask).output == first
+    assert "is a file; name a folder" in run(*ask[:-1], log).stderr
+
+
+def test_compare_says_how_to_train_and_when_there_is_too_little(log, clicks, tmp_path):
+    done = run("compare", log, *QUICK)
+    (line,) = (line for line in done.output.splitlines() if line.startswith("Now: belated train"))
+    words = line.split()[2:]
+    words[words.index("--out") + 1] = str(tmp_path / "m.skops")
+    assert run(*words).exit_code == 0
+    clicks[::100].to_parquet(tmp_path / "small.parquet")
+    small = run("compare", tmp_path / "small.parquet", *QUICK)
+    assert small.exit_code == 2 or "Too little to go by" in small.output

@@ -60,3 +60,10 @@ def test_groups():
     a, b = calibration_by(np.array(["a", "a", "b", "b"]), y, p)
     assert (a["group"], a["rows"], a["calibration_ratio"]) == ("a", 2, 1.0)
     assert_allclose(b["calibration_ratio"], 0.3)
+
+
+def test_row_order_does_not_matter_where_predictions_tie():
+    y, p = sample(2000)
+    p = np.round(p, 1)
+    order = np.argsort(~y, kind="stable")
+    assert_allclose(expected_calibration_error(y, p), expected_calibration_error(y[order], p[order]))

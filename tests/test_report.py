@@ -27,7 +27,13 @@ def make_summary(evil=False):
     methods = ["tw", "fsiw", "rescale", "pu", "dfm-piecewise"]
     found = backtest(log, horizon="10d", methods=methods, cutoffs=3, l2=[1e-3], group=group, n_jobs=1, progress=False)
     diagnosis = diagnose(log, horizon="10d", group=group).summary()
-    return {**found.summary(), "name": EVIL if evil else "clicks", "command": "belated compare", "diagnosis": diagnosis}
+    return {
+        **found.summary(),
+        "name": EVIL if evil else "clicks",
+        "command": "belated compare",
+        "train": None,
+        "diagnosis": diagnosis,
+    }
 
 
 @pytest.fixture(scope="module")

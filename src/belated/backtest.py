@@ -14,11 +14,14 @@ import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from zipfile import BadZipFile
 
+import joblib
 import narwhals as nw
 import numpy as np
 from joblib import Parallel, delayed
@@ -28,7 +31,7 @@ from sklearn.base import clone
 
 from belated.events import EventLog
 from belated.fields import FieldMatrix
-from belated.frames import open_table, require, to_arrow
+from belated.frames import as_text, open_table, require
 from belated.incidence import incidence
 from belated.methods import BL, METHODS, Method, resolve_method
 from belated.models import LinearModel, Model
@@ -166,8 +169,10 @@ def backtest(
         limit / DAY, days, reach / DAY, step / DAY, tuple(chosen), tuple(float(v) for v in l2), group, seed
     )
     engine = LinearModel() if model is None else model
+    for instant in instants:
+        _Task.of(log.bare(), instant, replace(settings, group=None))  # complains, if at all, before anything is fitted
     logger.info("backtest: %s, cut-offs %s", settings, [show_instant(i, log.clock) for i in instants])
-    jobs = min(n_jobs or os.cpu_count() or 1, len(instants))
+    jobs = min(joblib.effective_n_jobs(n_jobs or -1), len(instants))
     store = _Store(cache, log, settings, engine, chosen)
     results: dict[int, CutoffResult] = {i: found for i in instants if (found := store.load(i)) is not None}
     missing = [i for i in instants if i not in results]
@@ -187,11 +192,15 @@ def backtest(
 def _methods(methods: Sequence[str] | Mapping[str, Method] | None) -> dict[str, Method]:
     if isinstance(methods, str):
         raise ValueError(f"methods={methods!r} must be a list of names, as in methods=[{methods!r}].")
+    if methods is not None and not methods:
+        raise ValueError("methods is empty: name at least one, or leave it out for all.")
     if methods is None:
         return {name: resolve_method(name) for name in METHODS}
     chosen = {name: resolve_method(methods[name] if isinstance(methods, Mapping) else name) for name in methods}
     if "oracle" in chosen:
         raise ValueError("oracle is always there and is no method that could be used: leave it out.")
+    if not isinstance(chosen.get("bl", BL()), BL):
+        raise ValueError("the name bl stands for BL, against which all are measured: give this method another.")
     return {"bl": BL(), **chosen}
 
 
@@ -213,18 +222,21 @@ def _plan(log: EventLog, cutoffs: Any, lookback: Any, period: Any, horizon: int)
                 f"a lookback of {reach / DAY:g} days and a horizon of {horizon / DAY:g} leave nothing to test on in a log of "
                 f"{(log.until - first) / DAY:g} days. Shorten one of them."
             )
+        # Between two days of a log stamped by the day, the clock must not stand.
+        grid, start = log.grid, first + reach // log.grid * log.grid
         if period is None:
-            step = (usable - reach) // cutoffs
-            return reach, step, [first + reach + k * step for k in range(cutoffs)]
-        step = parse_duration(period, "period", log.clock)
-        latest = last - step
-        if latest < first + reach:
+            step = max((last - start) // cutoffs // grid, 1) * grid
+        else:
+            step = parse_duration(period, "period", log.clock)
+        room = (last - start) // step
+        if room < cutoffs:
             raise ValueError(
-                f"period={period!r} is too long: after a lookback of {reach / DAY:g} days and before the last horizon there are only "
-                f"{(usable - reach) / DAY:g} days."
+                f"after a lookback of {reach / DAY:g} days and before the last horizon there are {(last - start) / DAY:g} days, which is room "
+                f"for {room} periods of {step / DAY:g} days that do not overlap, and cutoffs={cutoffs}. Take fewer or shorter ones."
             )
-        return reach, step, [int(i) for i in np.linspace(first + reach, latest, cutoffs)]
-    instants = sorted(parse_instant(value, "cutoffs", log.clock) for value in cutoffs)
+        gap = step if period is None else (last - step - start) // max(cutoffs - 1, 1) // grid * grid
+        return reach, step, [start + k * gap for k in range(cutoffs)]
+    instants = sorted({parse_instant(value, "cutoffs", log.clock) for value in cutoffs})
     if not instants:
         raise ValueError("cutoffs is empty.")
     if instants[0] < first or instants[-1] >= last:
@@ -238,6 +250,11 @@ def _plan(log: EventLog, cutoffs: Any, lookback: Any, period: Any, horizon: int)
         if period is None
         else parse_duration(period, "period", log.clock)
     )
+    if len(gaps) and step > gaps.min():
+        raise ValueError(
+            f"periods of {step / DAY:g} days overlap where cut-offs are {gaps.min() / DAY:g} days apart, and their rows would count twice. "
+            f"Shorten the period."
+        )
     if instants[-1] + step > last:
         raise ValueError(
             f"the last cut-off must lie before {show_instant(last - step, log.clock)}: after it come the {step / DAY:g} days to predict, "
@@ -283,8 +300,7 @@ class _Task:
         if settings.group is None:
             group = None
         else:
-            values = to_arrow(nw.from_native(test.X, eager_only=True), settings.group)
-            group = np.array(["missing" if v is None else str(v) for v in values.to_pylist()])
+            group = np.array(as_text(nw.from_native(test.X, eager_only=True), settings.group).to_pylist())
         days = (test.as_of_micros - test.elapsed_micros - as_of) / DAY
         return cls(snap.as_of, snap.X, snap.elapsed, snap.delay, final.y == 1, test.X, test.y == 1, days, group)
 
@@ -307,6 +323,8 @@ def _at(task: _Task, model: Model, methods: dict[str, Method], settings: Setting
             try:
                 (fit,) = fit_path(model, encoded, method, final if name == "oracle" else observed, [value])
             except ValueError as error:
+                if name in ("bl", "oracle"):
+                    raise
                 failed[name] = str(error)
             else:
                 p[name], l2[name] = fit.predict(later), fit.l2
@@ -345,8 +363,12 @@ class _Store:
     ) -> None:
         self.folder = None if folder is None else Path(folder)
         if self.folder is not None:
+            if self.folder.exists() and not self.folder.is_dir():
+                raise ValueError(f"cache={str(folder)!r} is a file; name a folder.")
             self.folder.mkdir(parents=True, exist_ok=True)
-            asked = repr((settings, model, methods))
+            asked_of: dict[str, Any] = {"model": model, **methods}
+            parts = {name: (type(part), part.get_params()) for name, part in asked_of.items()}
+            asked = joblib.hash((settings, parts, version("belated")))
             self.key = hashlib.blake2b(log.fingerprint() + asked.encode(), digest_size=8).hexdigest()
 
     def _path(self, instant: int) -> Path:
@@ -356,7 +378,14 @@ class _Store:
     def load(self, instant: int) -> CutoffResult | None:
         if self.folder is None or not self._path(instant).exists():
             return None
-        with np.load(self._path(instant), allow_pickle=False) as data:
+        try:
+            return self._read(self._path(instant))
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+            logger.warning("%s cannot be read (%s), so this cut-off is fitted again", self._path(instant), error)
+            return None
+
+    def _read(self, path: Path) -> CutoffResult:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
             about = json.loads(str(data["about"]))
             group = data.get("group")
             p = {name: data[f"p{k}"] for k, name in enumerate(about["l2"])}

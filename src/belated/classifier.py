@@ -154,6 +154,10 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
 
     def _choose(self, X: Any, observed: Observed) -> None:
         """Take the method, and unless a model was given the l2, that set back in time would have served best."""
+        if observed.delay is None:
+            raise ValueError(
+                "method='auto' needs the delay of each positive beside elapsed: pass delay=snap.delay to fit."
+            )
         grid = L2_GRID if self.model is None else None
         tried = choose_l2(X, observed, clone(self.model_, safe=False), {n: resolve_method(n) for n in AUTO}, grid)
         choices = {name: choice for name, choice in tried.items() if isinstance(choice, Choice)}

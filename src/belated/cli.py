@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import re
 import shlex
 import sys
 import warnings
 from collections.abc import Callable
-from functools import wraps
+from datetime import timedelta
+from functools import partial, wraps
 from pathlib import Path
 from typing import IO, Any
 
 import click
+import numpy as np
 import pyarrow as pa
 from rich.console import Console
+from rich.markup import escape as _plain
 from rich.table import Table
 
 from belated import __version__
@@ -23,13 +28,21 @@ from belated.classifier import DelayedFeedbackClassifier
 from belated.datasets import simulate_campaigns
 from belated.diagnostics import Diagnosis, diagnose
 from belated.events import EventLog
-from belated.files import guess_columns, read_table, refuse_future, write_beside, write_table
+from belated.files import (
+    check_writable_kind,
+    guess_columns,
+    kinds_of,
+    read_table,
+    refuse_future,
+    write_beside,
+    write_table,
+)
 from belated.methods import METHODS, resolve_method
 from belated.models import LinearModel
 from belated.observed import observe
 from belated.saving import SavedModel
 from belated.selection import L2_GRID, Choice, choose_l2
-from belated.times import parse_duration
+from belated.times import DAY, parse_duration
 
 _MOST_COLUMNS = 1000
 
@@ -72,7 +85,7 @@ def _friendly(command: Callable[..., Any]) -> Callable[..., Any]:
             told = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
             for text in dict.fromkeys(told):
                 err.print(f"[yellow]Warning:[/] {_plain(text)}", soft_wrap=True)
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, pa.ArrowException) as error:
             err.print(f"[bold red]Error:[/] {_plain(str(error))}", soft_wrap=True)
             sys.exit(2)
         except KeyboardInterrupt:
@@ -80,11 +93,6 @@ def _friendly(command: Callable[..., Any]) -> Callable[..., Any]:
             sys.exit(130)
 
     return run
-
-
-def _plain(text: str) -> str:
-    """Text in which square brackets are no markup."""
-    return text.replace("[", "\\[")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -133,8 +141,10 @@ def main(verbose: bool) -> None:
     metavar="FOLDER",
     help="Keep finished cut-offs, to go on after an interrupt.",
 )
-@click.option("--jobs", type=int, metavar="N", help="Cut-offs at a time; by default one a core.")
-@click.option("--seed", default=0, show_default=True, help="Of the resampling behind intervals.")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Cut-offs at a time; by default one a core.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the resampling behind intervals."
+)
 @_friendly
 def compare(log: Path, **options: Any) -> None:
     """Try every correction on LOG's own past, and say which to use.
@@ -147,9 +157,11 @@ def compare(log: Path, **options: Any) -> None:
     belated compare clicks.parquet --arrival click_time --outcome conversion_time --horizon 30d --report report.html
     belated compare clicks.csv --outcomes conversions.csv --key click_id --horizon 7d --methods tw,fsiw,dfm-piecewise
     """
-    _may_write(options["report"], options["json_file"])
+    _may_write([log, options["outcomes"]], options["report"], options["json_file"])
     _, events = _open(log, options)
-    _compare(events, log.name, _command(log, options), **_only(options, _COMPARE))
+    _compare(
+        events, log.name, _command(log, options), partial(_train_command, log, options), **_only(options, _COMPARE)
+    )
 
 
 _COMPARE = "horizon window methods cutoffs lookback period group report json_file cache jobs seed"
@@ -159,6 +171,7 @@ def _compare(
     log: EventLog,
     name: str,
     command: str,
+    train: Callable[[dict[str, Any]], str] | None,
     horizon: str,
     window: str | None = None,
     methods: list[str] | None = None,
@@ -187,9 +200,10 @@ def _compare(
     )
     with out.status("Drawing resamples"):
         summary = result.summary()
-        days = f"{result.settings.window}d"
+        days = timedelta(days=result.settings.window)
         diagnosis = diagnose(log, horizon=_duration(horizon, log), window=days, group=group)
     summary |= {"name": name, "command": command, "diagnosis": diagnosis.summary()}
+    summary["train"] = None if train is None else train(summary["recommendation"])
     _show(summary)
     if json_file is not None:
         _write_text(json_file, json.dumps(summary, indent=1, allow_nan=False))
@@ -216,7 +230,7 @@ def describe(log: Path, **options: Any) -> None:
     \b
     belated describe bookings.parquet --arrival booked --outcome cancelled --horizon 90d
     """
-    _may_write(options["json_file"])
+    _may_write([log, options["outcomes"]], options["json_file"])
     _, events = _open(log, options)
     horizon, window = (_duration(options[key], events) for key in ("horizon", "window"))
     diagnosis = diagnose(events, horizon=horizon, window=window, group=options["group"])
@@ -256,7 +270,7 @@ def train(log: Path, **options: Any) -> None:
     \b
     belated train clicks.parquet --method dfm-piecewise --horizon 30d --lookback 21d --out model.skops
     """
-    _may_write(options["model_file"])
+    _may_write([log, options["outcomes"]], options["model_file"])
     method, l2 = options["method"], options["l2"]
     if method != "auto" and method not in METHODS:
         raise ValueError(f"--method {method} is not known; choose auto or one of {', '.join(METHODS)}.")
@@ -264,8 +278,8 @@ def train(log: Path, **options: Any) -> None:
     horizon = _duration(options["horizon"], events)
     lookback = _duration(options["lookback"], events)
     diagnosis = diagnose(events, horizon=horizon, window=_duration(options["window"], events), lookback=lookback)
-    span = min(diagnosis.window, (events.until - events.first) / 86_400e6 / 2.0)
-    window = diagnosis.window if options["window"] else span
+    span = (events.last - events.first) / DAY
+    window = diagnosis.window if options["window"] else float(np.clip(diagnosis.window, span / 50.0, span / 2.0))
     reach = events.last - events.first if lookback is None else parse_duration(lookback, "lookback", events.clock)
     # Outcomes may go on after the last arrival; the lookback goes back from there.
     snap = events.at(events.until, reach + events.until - events.last, parse_duration(horizon, "horizon", events.clock))
@@ -289,7 +303,10 @@ def train(log: Path, **options: Any) -> None:
         "mean_prediction": float(clf.predict_proba(snap.X)[:, 1].mean()),
     }
     features = events.features
-    SavedModel(clf, features, [c for c in table.column_names if c not in features], about).save(options["model_file"])
+    kinds = {name: kind for name, kind in kinds_of(table).items() if name in features}
+    kinds |= {name: "text" for name in features if name not in kinds}  # columns without a single value
+    others = [name for name in table.column_names if name not in features]
+    SavedModel(clf, kinds, others, about).save(options["model_file"])
     out.print(
         f"{about['method']} on {len(snap):,} rows known at {snap.as_of}, window {window:.3g} days, l2 {clf.model_.l2:g}: "
         f"{snap.y.mean():.2%} are positive so far, the model expects {about['mean_prediction']:.2%} in the end."
@@ -310,8 +327,10 @@ def predict(model: Path, rows: Path, file: Path) -> None:
     \b
     belated predict model.skops new.parquet --out predictions.parquet
     """
-    _may_write(file)
-    saved, table = SavedModel.load(model), read_table(rows)
+    _may_write([model, rows], file)
+    check_writable_kind(file)
+    saved = SavedModel.load(model)
+    table = read_table(rows, saved.features)
     if "probability" in table.column_names:
         raise ValueError(f"{rows.name}: there is a column 'probability' already. Rename it.")
     p = saved.predict(table)
@@ -324,11 +343,11 @@ def predict(model: Path, rows: Path, file: Path) -> None:
     "--report", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True, metavar="FILE.html"
 )
 @click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE.json", help="Write all numbers.")
-@click.option("--rows", default=150_000, show_default=True, help="Clicks to simulate.")
+@click.option("--rows", type=click.IntRange(1000), default=150_000, show_default=True, help="Clicks to simulate.")
 @_friendly
 def demo(report: Path, json_file: Path | None, rows: int) -> None:
     """Compare methods on a simulated log: two months of clicks in campaigns that come, go and change."""
-    _may_write(report, json_file)
+    _may_write([], report, json_file)
     out.print(f"Simulating {rows:,} clicks of two months, in campaigns that come, go and change.")
     log = EventLog.from_frame(
         simulate_campaigns(rows), arrival="click_time", outcome="conversion_time", until="2024-03-01"
@@ -336,8 +355,48 @@ def demo(report: Path, json_file: Path | None, rows: int) -> None:
     command = f"belated demo --rows {rows}"
     methods = ["tw", "fsiw", "convdf", "nndf", "rescale", "dfm", "dfm-piecewise", "hazard"]
     _compare(
-        log, "simulated clicks", command, "14d", methods=methods, group="campaign", report=report, json_file=json_file
+        log,
+        "simulated clicks",
+        command,
+        None,
+        "14d",
+        methods=methods,
+        group="campaign",
+        report=report,
+        json_file=json_file,
     )
+
+
+@main.command()
+@click.argument("experiment", type=click.Choice(["synthetic", "toy"]))
+@click.option(
+    "--out", "folder", type=click.Path(path_type=Path), default=Path("results"), show_default=True, metavar="FOLDER"
+)
+@click.option(
+    "--trials", type=click.IntRange(1), metavar="N", help="Data sets to draw; by default 20 (synthetic) or 100 (toy)."
+)
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="At a time; by default one a core.")
+@_friendly
+def reproduce(experiment: str, folder: Path, trials: int | None, jobs: int | None) -> None:
+    """Run an experiment of the literature again: tables and pictures go to a folder.
+
+    \b
+    synthetic   Yasui and Kato 2022, their figure: relative log loss against the strength of a drift
+    toy         Chapelle 2014: one campaign, retrained every day
+
+    An interrupted run goes on where it stopped.
+    """
+    try:
+        from belated.reproduce.synthetic import reproduce_synthetic
+        from belated.reproduce.toy import reproduce_toy
+
+        if experiment == "synthetic":
+            reproduce_synthetic(folder, trials or 20, jobs=jobs)
+        else:
+            reproduce_toy(folder, trials or 100, jobs)
+    except ImportError as error:
+        raise ValueError(f"this needs {error.name}: pip install 'belated[report,tune]'.") from None
+    out.print(f"Results: {_plain(str(folder))}")
 
 
 def _open(log: Path, options: dict[str, Any]) -> tuple[pa.Table, EventLog]:
@@ -367,14 +426,19 @@ def _open(log: Path, options: dict[str, Any]) -> tuple[pa.Table, EventLog]:
     refuse_future(table, [roles["arrival"]] + ([roles["outcome"]] if outcomes is None else []))
     if outcomes is not None:
         refuse_future(outcomes, [roles["outcome"]])
-    features = options["features"]
-    if features is None:
-        taken = {*roles.values(), options["key"], *(options["drop"] or [])}
-        unknown = [name for name in options["drop"] or [] if name not in table.column_names]
-        if unknown:
-            raise ValueError(
-                f"--drop {','.join(unknown)}: no such column; the columns are {_listed(table.column_names)}."
-            )
+    if roles["arrival"] == roles["outcome"]:
+        raise ValueError(f"--arrival and --outcome name the same column, {roles['arrival']}.")
+    features, drop = options["features"], options["drop"] or []
+    unknown = [name for name in drop if name not in table.column_names]
+    if unknown:
+        raise ValueError(f"--drop {','.join(unknown)}: no such column; the columns are {_listed(table.column_names)}.")
+    if features is not None:
+        features = [name for name in features if name not in drop]
+    else:
+        index = [name for name in table.column_names if re.fullmatch(r"__index_level_\d+__", name)]
+        if index:
+            out.print(f"Leaving out {', '.join(index)}, the index of the table that was saved.")
+        taken = {*roles.values(), options["key"], *drop, *index}
         features = [name for name in table.column_names if name not in taken]
         if len(features) > _MOST_COLUMNS:
             raise ValueError(
@@ -388,7 +452,14 @@ def _open(log: Path, options: dict[str, Any]) -> tuple[pa.Table, EventLog]:
             )
     if not features:
         raise ValueError(f"{log.name}: no columns are left as features.")
-    arguments = {**roles, "features": features, "until": options["until"]}
+    until = options["until"]
+    if (
+        until is not None
+        and re.fullmatch(r"[0-9]+(\.[0-9]+)?", until)
+        and kinds_of(table).get(roles["arrival"]) == "number"
+    ):
+        until = float(until)
+    arguments = {**roles, "features": features, "until": until}
     if outcomes is None:
         events = EventLog.from_frame(table, **arguments)
     else:
@@ -416,10 +487,17 @@ def _duration(text: str | None, log: EventLog) -> Any:
 
 
 def _cutoffs(text: str, log: EventLog) -> int | list[Any]:
-    if text.isdigit() and (log.clock == "datetime" or int(text) < 1000):
+    if re.fullmatch(r"[0-9]{1,3}", text):
         return int(text)
     parts = [part.strip() for part in text.split(",")]
-    return [float(part) for part in parts] if log.clock == "seconds" else parts
+    return [_number(part, "--cutoffs") for part in parts] if log.clock == "seconds" else parts
+
+
+def _number(text: str, name: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{name} {text}: this log counts seconds, so give a number of seconds.") from None
 
 
 def _only(options: dict[str, Any], names: str) -> dict[str, Any]:
@@ -437,11 +515,28 @@ def _command(log: Path, options: dict[str, Any], name: str = "compare") -> str:
     return shlex.join(words)
 
 
-def _may_write(*files: Path | None) -> None:
+def _train_command(log: Path, options: dict[str, Any], advice: dict[str, Any]) -> str:
+    """The command that trains what a comparison recommends."""
+    same = _only(options, "arrival outcome outcomes key features drop until horizon lookback")
+    chosen = {"method": advice["method"], "window": f"{advice['window']:.6g}d", "l2": f"{advice['l2']:g}"}
+    return _command(log, {**same, **chosen, "model_file": "model.skops"}, "train")
+
+
+def _may_write(inputs: list[Path | None], *files: Path | None) -> None:
     """Complain before the work, not after it."""
+    taken = {file.resolve() for file in inputs if file is not None}
     for file in files:
-        if file is not None and not file.parent.exists():
+        if file is None:
+            continue
+        if not file.parent.exists():
             raise ValueError(f"{file}: there is no folder {file.parent}.")
+        if file.is_dir():
+            raise ValueError(f"{file}: is a folder; name a file.")
+        if not os.access(file.parent, os.W_OK):
+            raise ValueError(f"{file}: nothing can be written to {file.parent}.")
+        if file.resolve() in taken:
+            raise ValueError(f"{file}: is read, or written, by this command already; name another file.")
+        taken.add(file.resolve())
 
 
 def _write_text(path: Path, text: str) -> None:
@@ -478,8 +573,10 @@ def _show(summary: dict[str, Any]) -> None:
         out.print(f"[yellow]{name} could not be fitted[/] {_plain(why)}", soft_wrap=True)
     out.print(f"[bold]{_plain(summary['recommendation']['why'])}[/]", soft_wrap=True)
     l2 = summary["recommendation"]["l2"]
+    if summary["train"]:
+        out.print(f"Now: {_plain(summary['train'])}", soft_wrap=True)
     out.print(
-        f"Now: DelayedFeedbackClassifier(method={summary['recommended']!r}, window={summary['settings']['window']:.4g}, "
+        f"In Python: DelayedFeedbackClassifier(method={summary['recommended']!r}, window={summary['settings']['window']:.4g}, "
         f"horizon={summary['settings']['horizon']:.4g}, model=LinearModel(l2={l2:g}))",
         soft_wrap=True,
     )

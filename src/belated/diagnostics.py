@@ -14,7 +14,7 @@ from scipy import stats
 
 from belated.events import EventLog
 from belated.fields import FieldMatrix
-from belated.frames import decoded, is_text, open_table, require, to_arrow
+from belated.frames import as_text, decoded, is_text, open_table, require, to_arrow
 from belated.incidence import Incidence, incidence
 from belated.snapshot import Snapshot
 from belated.times import DAY, parse_duration, show_instant
@@ -117,7 +117,7 @@ class Diagnosis:
             "window": self.window,
             "after_window": dict(zip(("share", "low", "high"), self.after_window, strict=True)),
             "windows": self.windows,
-            "curve": {name: values.tolist() for name, values in asdict(self.curve).items()},
+            "curve": {name: values.tolist() for name, values in asdict(self.curve).items() if name != "steps"},
             "days": self.days,
             "watched_to": self.watched_to,
             "change": None if self.change is None else change(self.change),
@@ -229,8 +229,7 @@ def _changes(
         raise ValueError(f"group={group!r}: a log of hashed fields has no named columns.")
     table = open_table(snap.X, "the log")
     require(table, [group], "the log")
-    values = pc.cast(decoded(to_arrow(table, group)), pa.large_string()).fill_null("missing")
-    code = values.dictionary_encode()
+    code = as_text(table, group).dictionary_encode()
     names, code = code.dictionary.to_pylist(), np.asarray(code.indices)
     found = {}
     for k in np.argsort(-np.bincount(code), kind="stable")[:_MOST_VALUES]:

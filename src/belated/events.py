@@ -11,6 +11,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from belated.checks import refuse
@@ -205,6 +206,16 @@ class EventLog:
     def until(self) -> int:
         """How far the log reaches, in microseconds on its clock."""
         return self._until
+
+    @property
+    def grid(self) -> int:
+        """The step of all times in microseconds, from the first arrival: a day where a log is stamped by the day."""
+        late = self._outcome[self._outcome != NEVER] - self.first
+        return int(np.gcd(np.gcd.reduce(self._arrival - self.first), np.gcd.reduce(late, initial=0))) or 1
+
+    def bare(self) -> EventLog:
+        """The same log without features."""
+        return EventLog(pa.table({}), self._arrival, self._outcome, self._clock, self._zoned, self._until)
 
     @property
     def positives(self) -> int:

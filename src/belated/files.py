@@ -10,37 +10,44 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO
 
+import narwhals as nw
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
-from belated.frames import is_text
+from belated.checks import refuse
+from belated.frames import is_text, to_arrow
+from belated.times import read_times, show_instant
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".tab": "\t"}
+_KINDS = {"text": pa.string(), "number": pa.float64(), "boolean": pa.bool_()}
 _PARQUET = {".parquet", ".pq"}
 _ARRIVAL = r"(arriv\w*|click\w*|book(ed|ing)\w*|creat\w*|order\w*|purchas\w*|impress\w*|visit\w*|admi\w*|discharg\w*|paid|payment\w*|sign_?up\w*|install\w*)"
 _OUTCOME = r"(outcome\w*|conver\w*|cancel\w*|charge_?back\w*|readmi\w*|return\w*|refund\w*|churn\w*|default\w*|fraud\w*|label\w*)"
 _TIME = r"(_?(time|date|at|on|ts|timestamp|day|datetime))?"
 
 
-def read_table(path: str | Path) -> pa.Table:
-    """Read a file, or all files of a folder, as one table."""
-    path = Path(path)
+def read_table(path: str | Path, kinds: Mapping[str, str] | None = None) -> pa.Table:
+    """Read a file, or all files of a folder, as one table.
+
+    ``kinds`` says of columns whether they hold ``"text"``, ``"number"`` or ``"boolean"`` (see :func:`kinds_of`); a text file
+    cannot say so itself, and what its other columns hold is guessed from them.
+    """
+    path, kinds = Path(path), kinds or {}
     if not path.exists():
         raise ValueError(f"{path}: there is no such file or folder.")
     if not path.is_dir():
-        return _read(path)
+        return _read(path, kinds)
     files = sorted(f for f in path.iterdir() if _kind(f) and not f.name.startswith((".", "_")))
     if not files:
         raise ValueError(f"{path}: the folder holds no file that ends in {_known()}.")
-    tables = [_read(file) for file in files]
+    tables = [_read(file, kinds) for file in files]
     for file, table in zip(files[1:], tables[1:], strict=True):
         if table.column_names != tables[0].column_names:
             differ = sorted(set(table.column_names) ^ set(tables[0].column_names)) or ["their order"]
@@ -64,13 +71,13 @@ def _known() -> str:
     return ", ".join([*sorted(_PARQUET), *sorted(_DELIMITERS)]) + " (text also with .gz)"
 
 
-def _read(path: Path) -> pa.Table:
+def _read(path: Path, kinds: Mapping[str, str]) -> pa.Table:
     kind = _kind(path)
     if not kind:
         raise ValueError(f"{path.name}: its name must end in {_known()}, so that it is clear how to read it.")
     if path.stat().st_size == 0:
         raise ValueError(f"{path.name}: the file is empty.")
-    table = _read_parquet(path) if kind == ".parquet" else _read_text(path, _DELIMITERS[kind])
+    table = _read_parquet(path) if kind == ".parquet" else _read_text(path, _DELIMITERS[kind], kinds)
     if table.num_rows == 0:
         raise ValueError(f"{path.name}: the file has columns but no rows.")
     names = table.column_names
@@ -79,7 +86,7 @@ def _read(path: Path) -> pa.Table:
         raise ValueError(
             f"{path.name}: several columns are named {', '.join(map(repr, repeated))}. Rename or drop them."
         )
-    return table
+    return table.cast(pa.schema([f.with_type(pa.large_string()) if is_text(f.type) else f for f in table.schema]))
 
 
 def _read_parquet(path: Path) -> pa.Table:
@@ -91,7 +98,7 @@ def _read_parquet(path: Path) -> pa.Table:
         ) from None
 
 
-def _read_text(path: Path, delimiter: str) -> pa.Table:
+def _read_text(path: Path, delimiter: str, kinds: Mapping[str, str]) -> pa.Table:
     header = _header(path)
     if delimiter not in header:
         other = max((d for d in ",;\t|" if d != delimiter), key=header.count)
@@ -104,9 +111,11 @@ def _read_text(path: Path, delimiter: str) -> pa.Table:
     try:
         table = pcsv.read_csv(
             io.BytesIO(_bytes(path)) if path.suffix == ".gz" else path,
-            parse_options=pcsv.ParseOptions(delimiter=delimiter),
+            parse_options=pcsv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             convert_options=pcsv.ConvertOptions(
-                strings_can_be_null=True, null_values=["", "NA", "NaN", "nan", "NULL", "null", "None"]
+                column_types={name: _KINDS[kind] for name, kind in kinds.items()},
+                strings_can_be_null=True,
+                null_values=["", "NA", "NaN", "nan", "NULL", "null", "None"],
             ),
         )
     except pa.ArrowInvalid as error:
@@ -165,8 +174,24 @@ def guess_columns(table: pa.Table) -> dict[str, str]:
     return found
 
 
+def kinds_of(table: pa.Table) -> dict[str, str]:
+    """Of each column that is text, numbers or booleans, which of them."""
+    kinds = {}
+    for field in table.schema:
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        if is_text(kind):
+            kinds[field.name] = "text"
+        elif pa.types.is_boolean(kind):
+            kinds[field.name] = "boolean"
+        elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+            kinds[field.name] = "number"
+    return kinds
+
+
 def _may_be_time(column: pa.ChunkedArray) -> bool:
     kind = column.type
+    if pa.types.is_dictionary(kind):
+        column, kind = column.cast(kind.value_type), kind.value_type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_null(kind):
         return True
     if is_text(kind):
@@ -177,29 +202,31 @@ def _may_be_time(column: pa.ChunkedArray) -> bool:
 
 def refuse_future(table: pa.Table, names: list[str]) -> None:
     """Refuse datetimes after tomorrow: a log holds what has happened."""
-    limit = datetime.now(UTC) + timedelta(days=1)
+    limit = (datetime.now(UTC) + timedelta(days=1)).timestamp() * 1e6
+    frame = nw.from_native(table, eager_only=True)
     for name in names:
-        kind = table[name].type
-        if not pa.types.is_timestamp(kind) and not pa.types.is_date(kind):
-            continue
-        stamps = table[name].cast(pa.timestamp("us", tz="UTC") if getattr(kind, "tz", None) else pa.timestamp("us"))
-        bound = pa.scalar(limit if stamps.type.tz else limit.replace(tzinfo=None), stamps.type)
-        late = pc.greater(stamps, bound).fill_null(False)
-        count = pc.sum(late).as_py() or 0
-        if count:
-            row = pc.index(late, True).as_py()
-            raise ValueError(
-                f"column {name!r}: {count} of {len(table)} rows lie in the future, the first of them row {row} ({table[name][row]}). "
-                f"Correct these times, or empty the outcome where it means 'never'."
-            )
+        times = read_times(to_arrow(frame, name), name)
+        late = ~times.missing & (times.micros > limit) & (times.clock == "datetime")
+        advice = "Correct these times, or empty the outcome where it means 'never'."
+        refuse(
+            late,
+            name,
+            "{count} in the future",
+            [show_instant(int(m), "datetime") for m in times.micros[late][:1]] * len(late),
+            advice,
+        )
+
+
+def check_writable_kind(path: Path) -> str:
+    kind = _kind(path)
+    if not kind or path.suffix == ".gz":
+        raise ValueError(f"{path.name}: its name must end in {', '.join([*sorted(_PARQUET), *sorted(_DELIMITERS)])}.")
+    return kind
 
 
 def write_table(table: pa.Table, path: str | Path) -> None:
     """Write Parquet, CSV or TSV by the file's name; the name appears only when all is written."""
-    path = Path(path)
-    kind = _kind(path)
-    if not kind or path.suffix == ".gz":
-        raise ValueError(f"{path.name}: its name must end in {', '.join([*sorted(_PARQUET), *sorted(_DELIMITERS)])}.")
+    kind = check_writable_kind(Path(path))
 
     def write(file: IO[bytes]) -> None:
         if kind == ".parquet":

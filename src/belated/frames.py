@@ -64,6 +64,11 @@ def to_arrow(table: nw.DataFrame[Any], name: str) -> pa.Array:
     return array.cast(pa.large_string()) if is_text(array.type) else array
 
 
+def as_text(table: nw.DataFrame[Any], name: str) -> pa.Array:
+    """One column as text, missing values by that name."""
+    return decoded(to_arrow(table, name)).cast(pa.large_string()).fill_null("missing")
+
+
 def decoded(array: pa.Array) -> pa.Array:
     """A dictionary array as plain values."""
     if not pa.types.is_dictionary(array.type):

@@ -35,30 +35,41 @@ class Incidence:
     share_low: Floats
     share_high: Floats
 
+    steps: tuple[Floats, Floats]  # every age at which the share grows, and the share, not thinned out
+
     def seen(self, age: Floats) -> Floats:
         """Share of all positives that have been seen by each age."""
-        place = np.searchsorted(self.ages, np.asarray(age) * (1 + 1e-12), side="right")
-        return np.append(0.0, self.share)[place]
+        ages, share = self.steps
+        return np.append(0.0, share)[np.searchsorted(ages, np.asarray(age) * (1 + 1e-12), side="right")]
 
     def age_of(self, share: float) -> float:
         """The first age by which this share of all positives has been seen."""
-        return float(self.ages[min(int(np.searchsorted(self.share, share * (1 - 1e-12))), len(self.ages) - 1)])
+        ages, shares = self.steps
+        return float(ages[min(int(np.searchsorted(shares, share * (1 - 1e-12))), len(ages) - 1)])
 
 
-def incidence(elapsed: Floats, delay: Floats, horizon: float | None = None, seed: int = 0) -> Incidence:
+def incidence(
+    elapsed: Floats, delay: Floats, horizon: float | None = None, weight: Floats | None = None, seed: int = 0
+) -> Incidence:
     """The curve of rows with the given ages and delays (NaN where no outcome has been seen), up to the horizon.
 
-    The bands come from redrawing the increments of -log(1 - curve), gamma distributed with Greenwood's variance.
+    ``weight`` counts as repetition. The bands come from redrawing the increments of -log(1 - curve), gamma distributed with Greenwood's variance.
     """
     end = float(elapsed.max()) if horizon is None else min(horizon, float(elapsed.max()))
     positive = np.where(np.isnan(delay), np.inf, delay) <= end * (1 + 1e-12)
     if not positive.any():
         raise ValueError("no positive has been seen, so there is nothing to say about delays.")
-    ages, events = np.unique(delay[positive], return_counts=True)
-    watched = np.sort(np.where(positive, delay, np.minimum(elapsed, end)))
-    at_risk = len(watched) - np.searchsorted(watched, ages, side="left")
-    left = np.maximum(at_risk - events, 0.5)
+    weight = np.ones(len(elapsed)) if weight is None else weight
+    ages, code = np.unique(delay[positive], return_inverse=True)
+    events = np.bincount(code, weight[positive])
+    watched = np.where(positive, delay, np.minimum(elapsed, end))
+    order = np.argsort(watched)
+    left_before = np.append(0.0, np.cumsum(weight[order]))[np.searchsorted(watched[order], ages, side="left")]
+    at_risk = weight.sum() - left_before
+    left = np.maximum(at_risk - events, 0.5 * weight[positive].min())
     hazard, variance = np.cumsum(np.log(at_risk / left)), np.cumsum(events / (at_risk * left))
+    exact = -np.expm1(-hazard)
+    steps_of = ages, exact / exact[-1]
     keep = np.unique(np.linspace(0, len(ages) - 1, min(len(ages), _POINTS)).astype(int))
     ages, steps, spread = ages[keep], np.diff(hazard[keep], prepend=0.0), np.diff(variance[keep], prepend=0.0)
     drawn = np.random.default_rng(seed).gamma(steps**2 / spread, spread / steps, (_DRAWS, len(ages)))
@@ -67,4 +78,4 @@ def incidence(elapsed: Floats, delay: Floats, horizon: float | None = None, seed
     shares = curves / np.maximum(curves[:, -1:], 1e-300)
     low, high = np.quantile(curves[1:], [0.025, 0.975], axis=0)
     share_low, share_high = np.quantile(shares[1:], [0.025, 0.975], axis=0)
-    return Incidence(ages, curves[0], low, high, shares[0], share_low, share_high)
+    return Incidence(ages, curves[0], low, high, shares[0], share_low, share_high, steps_of)

@@ -44,9 +44,12 @@ def calibration_curve(y: Bools, p: Floats, bins: int = 10) -> list[dict[str, flo
     The rate has a 95% interval (Wilson's).
     """
     order = np.argsort(p, kind="stable")
+    # Rows with the same prediction may lie in two bins; each gets their mean, whatever the order of rows.
+    _, tie = np.unique(p, return_inverse=True)
+    mean = (np.bincount(tie, y) / np.bincount(tie))[tie]
     curve = []
     for rows in np.array_split(order, min(bins, len(p))):
-        n, rate = len(rows), float(y[rows].mean())
+        n, rate = len(rows), float(mean[rows].mean())
         centre, half = _wilson(rate, n)
         curve.append(
             {

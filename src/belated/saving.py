@@ -31,7 +31,7 @@ class SavedModel:
     """A fitted classifier, the columns it wants, and how it came about."""
 
     classifier: DelayedFeedbackClassifier
-    features: list[str]
+    features: dict[str, str]  # name and kind: text, number or boolean
     others: list[str]  # columns of the training file that are no features
     about: dict[str, Any]
 
@@ -62,7 +62,7 @@ class SavedModel:
         if not path.is_file():
             raise ValueError(f"{path}: there is no such file.")
         try:
-            data = path.read_bytes()
+            data = path.read_bytes() or b"nothing"
             unknown = skops.io.get_untrusted_types(data=data)
         except Exception as error:
             raise ValueError(f"{path.name}: not a model saved by belated ({type(error).__name__}: {error}).") from None
@@ -72,7 +72,14 @@ class SavedModel:
                 f"{path.name}: refused, because it holds {', '.join(strange[:3])}, which is no part of a model. Do not trust this file."
             )
         state = skops.io.loads(data, trusted=unknown)
-        if not isinstance(state, dict) or state.get("format") != 1:
+        wanted = {
+            "format": int,
+            "classifier": DelayedFeedbackClassifier,
+            "features": dict,
+            "others": list,
+            "about": str,
+        }
+        if not isinstance(state, dict) or not all(isinstance(state.get(key), kind) for key, kind in wanted.items()):
             raise ValueError(f"{path.name}: not a model saved by this version of belated.")
         return cls(state["classifier"], state["features"], state["others"], json.loads(state["about"]))
 
@@ -84,4 +91,4 @@ class SavedModel:
             parts = [f"lack {', '.join(map(repr, missing))}"] if missing else []
             parts += [f"have {', '.join(map(repr, extra))}, which training did not"] if extra else []
             raise ValueError(f"the rows {' and '.join(parts)}. Give the columns that the model was trained on.")
-        return self.classifier.predict_proba(rows.select(self.features))[:, 1]
+        return self.classifier.predict_proba(rows.select(list(self.features)))[:, 1]

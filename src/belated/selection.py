@@ -7,7 +7,8 @@ mean is the rate of final positives where delays do not depend on the features,
 
     r log p + (1 - r) log(1 - p)
 
-is an unbiased estimate of a row's final log likelihood. Nothing later than the snapshot is used.
+is an unbiased estimate of a row's final log likelihood. Nothing later than the snapshot is used. Where the history is shorter
+than the horizon nobody knows the last part of F, and "final" means by the oldest age.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import logging
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -28,7 +30,7 @@ from belated.incidence import incidence
 from belated.links import Link
 from belated.methods import Method
 from belated.models import Model
-from belated.observed import Observed, observe
+from belated.observed import Observed, grid_step, observe
 
 logger = logging.getLogger("belated")
 
@@ -38,7 +40,8 @@ Bools = NDArray[np.bool_]
 AUTO = ("bl", "tw", "rescale", "fsiw", "nndf", "dfm", "dfm-piecewise", "hazard")
 L2_GRID = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 
-_FEWEST_ROWS, _FEWEST_POSITIVES = 50, 5
+_FEWEST_ROWS, _FEWEST_POSITIVES = 30, 5
+_ENOUGH_ROWS = 1000
 _LEAST_SEEN = 0.05  # of a row's positives, for it to be of use in validation
 
 
@@ -57,12 +60,22 @@ class Fitted:
 def fit_path(
     model: Model, encoded: Any, method: Method, observed: Observed, l2: Sequence[float | None] | None
 ) -> list[Fitted]:
-    """Fit a method at each l2, on rows that ``model`` has encoded."""
+    """Fit a method at each l2, on rows that ``model`` has encoded; auxiliary fits are regularised as the main one is."""
     method.check(observed)
-    risk = method.risk(observed, partial(model.side_margin, encoded))
-    if l2 is None or not hasattr(model, "path"):
-        return [Fitted(model.fit(encoded, risk), risk.link, getattr(model, "l2", None))]
-    return [Fitted(fitted, risk.link, fitted.l2) for fitted in model.path(encoded, risk, l2)]
+    fits: list[Fitted] = []
+    paths: list[Any] = [[value] for value in l2] if l2 and method.has_stages else [l2]
+    for values in paths:
+        side = copy(model)
+        if values is not None and hasattr(model, "path"):
+            side.set_params(l2=values[0])
+        risk = method.risk(observed, partial(side.side_margin, encoded))
+        if not risk.link.has_probability:
+            raise ValueError("its loss gives no probabilities, which are what is scored here.")
+        if values is None or not hasattr(model, "path"):
+            fits.append(Fitted(side.fit(encoded, risk), risk.link, getattr(model, "l2", None)))
+        else:
+            fits += [Fitted(fitted, risk.link, fitted.l2) for fitted in side.path(encoded, risk, values)]
+    return fits
 
 
 @contextmanager
@@ -95,6 +108,11 @@ class Split:
         return float(-np.average(self.r * np.log(p) + (1.0 - self.r) * np.log1p(-p), weights=self.weight))
 
 
+def _enough(age: Floats, y: Bools, low: float, high: float) -> bool:
+    rows = (age >= low) & (age < high)
+    return bool(rows.sum() >= _ENOUGH_ROWS and y[rows].sum() >= _ENOUGH_ROWS // 10)
+
+
 def set_back(observed: Observed) -> Split | None:
     """Set the clock back far enough for validation, but not so far that no history is left; None where it cannot be done.
 
@@ -106,25 +124,35 @@ def set_back(observed: Observed) -> Split | None:
     # The clock stands at the last arrival, or later.
     youngest, span = float(e.min()), float(e.max() - e.min())
     window = min(observed.window or span / 4.0, span / 2.0)
-    after = float(np.clip(span - 2.0 * window, span / 12.0, max(window, span / 12.0)))
+    least = np.clip(span - 2.0 * window, span / 12.0, max(window, span / 12.0))
+    # Of a small log, a longer stretch to validate on.
+    longer = (max(float(least), share * span) for share in (0.0, 1 / 6, 1 / 4, 1 / 3))
+    after = next(
+        (a for a in longer if _enough(e, observed.y, youngest + a / 2.0, youngest + a)), float(max(least, span / 3.0))
+    )
+    if step := grid_step(e):  # of a log stamped by the day, say, whose clock must not stand between two days
+        after = max(round(after / step), 1) * step
     back = youngest + after
-    train, valid = e >= back, (e < back) & (e >= back - after / 2.0)
-    known = np.where(observed.y, d, np.inf) <= e - back
+    if not 0.0 < back < youngest + span:
+        return None
+    then = replace(observed, window=back)
+    train, known = then.mature, then.early
+    valid = ~train & (e >= back - after / 2.0)
     if not observed.y.any() or not known[train].any() or known[train].all():
         return None
-    seen = incidence(e, d, observed.horizon).seen(e)
+    seen = incidence(e, d, observed.horizon, weight=observed.weight).seen(e)
     valid &= seen >= _LEAST_SEEN
     if valid.sum() < _FEWEST_ROWS or observed.y[valid].sum() < _FEWEST_POSITIVES:
         return None
-    then = observe(
+    past = observe(
         known[train],
-        (e - back)[train],
+        then.rewound[train],
         np.where(known, d, np.nan)[train],
         observed.weight[train],
         None if observed.window is None else min(observed.window, (span - after) / 2.0),
         observed.horizon,
     )
-    return Split(back, train, then, valid, observed.y[valid] / seen[valid], observed.weight[valid])
+    return Split(back, train, past, valid, observed.y[valid] / seen[valid], observed.weight[valid])
 
 
 @dataclass(frozen=True)
@@ -152,6 +180,7 @@ def choose_l2(
     found: dict[str, Choice | str] = {}
     for name, method in methods.items():
         try:
+            method.check(observed)  # the past may allow what the present does not
             with quietly():
                 fits = fit_path(model, encoded, method, split.observed, l2)
         except ValueError as error:

@@ -2,7 +2,7 @@
 
 Intervals are paired: cut-offs are drawn with replacement, and within each the rows, which were dealt at random into
 blocks that are drawn with replacement. Every method is scored on the same draws, so that differences between methods have
-intervals of their own.
+intervals of their own. With two or three cut-offs that differ they are too narrow; with six they hold about what they promise.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from belated.metrics import calibration_by, calibration_curve, log_losses, scores
 from belated.observed import observe
@@ -28,6 +29,7 @@ Floats = NDArray[np.float64]
 _BLOCKS, _DRAWS = 100, 1000
 _SURE = 0.95
 _MOST_GROUPS = 30
+_FEWEST = 30  # rows, or positives, to say anything by
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,8 @@ def draw(backtest: Backtest) -> Draws:
         per_cutoff = np.einsum("cb,cbm->cm", weight, loss)
         times = np.bincount(chosen, minlength=count)
         losses[k] = (times[:, None] * per_cutoff / np.maximum(n, 1e-300)[:, None]).sum(axis=0) / count
-        ratios[k] = np.einsum("cb,cbm->m", weight, predicted) / max((weight * positives).sum(), 1e-300)
+        actual = float((weight * positives).sum())
+        ratios[k] = np.einsum("cb,cbm->m", weight, predicted) / actual if actual else np.nan
     return Draws(
         {name: losses[:, m] for m, name in enumerate(names)}, {name: ratios[:, m] for m, name in enumerate(names)}
     )
@@ -90,8 +93,9 @@ def _gap_closed(loss: Any, bl: Any, oracle: Any) -> Any:
 
 
 def _interval(values: Floats) -> list[float] | None:
-    values = values[np.isfinite(values)]
-    return [float(v) for v in np.quantile(values, [0.025, 0.975])] if len(values) else None
+    """None where the quantity means nothing in more draws than an interval may leave out."""
+    known = values[np.isfinite(values)]
+    return [float(v) for v in np.quantile(known, [0.025, 0.975])] if len(known) >= 0.975 * len(values) else None
 
 
 def _number(value: Any) -> float | None:
@@ -169,26 +173,46 @@ def recommend(backtest: Backtest, draws: Draws | None = None) -> Recommendation:
     par = [name for name, share in sorted(better.items(), key=lambda item: item[1]) if share < _SURE]
     sure = better.get("bl", 0.0)
     l2 = _l2_now(backtest, best)
+    tested = sum(len(c.y) for c in backtest.cutoffs), sum(int(c.y.sum()) for c in backtest.cutoffs)
     return Recommendation(
-        best, backtest.settings.window, l2, sure, par, _why(best, means, draws, sure, par, len(backtest.cutoffs))
+        best,
+        backtest.settings.window,
+        l2,
+        sure,
+        par,
+        _why(best, means, draws, sure, par, len(backtest.cutoffs), tested),
     )
 
 
 def _l2_now(backtest: Backtest, name: str) -> float | None:
-    """Chosen by setting the clock back from the last arrival; where that cannot be done, as at the last cut-off."""
+    """Chosen by setting the clock back from the end of the log; where that cannot be done, as at the last cut-off."""
     log, settings = backtest.log, backtest.settings
-    snap = log.at(log.last, round(settings.lookback * DAY), round(settings.horizon * DAY))
+    reach = round(settings.lookback * DAY) + log.until - log.last
+    snap = log.at(log.until, reach, round(settings.horizon * DAY))
     y = snap.y == 1
     if y.any() and not y.all():
         observed = observe(y, snap.elapsed, snap.delay, None, settings.window, settings.horizon)
-        choice = choose_l2(snap.X, observed, backtest.model, {name: backtest.chosen[name]}, settings.l2)[name]
+        choice = choose_l2(snap.X, observed, clone(backtest.model), {name: backtest.chosen[name]}, settings.l2)[name]
         if isinstance(choice, Choice):
             return choice.l2
     return backtest.cutoffs[-1].l2[name]
 
 
-def _why(best: str, means: dict[str, float], draws: Draws, sure: float, par: list[str], count: int) -> str:
+def _why(
+    best: str,
+    means: dict[str, float],
+    draws: Draws,
+    sure: float,
+    par: list[str],
+    count: int,
+    tested: tuple[int, int],
+) -> str:
     bl, oracle = means["bl"], means["oracle"]
+    if min(tested) < _FEWEST:
+        return (
+            f"Too little to go by: there are {tested[0]} rows to test on, {tested[1]} of them positive. {best} has the lowest log loss "
+            f"({means[best]:.4f}; bl {bl:.4f}, oracle {oracle:.4f}), which may well be chance."
+        )
     past = f"over {count} past cut-offs" if count > 1 else "at one past cut-off"
     gap = bl - oracle
     if gap <= 0.001 * oracle:
@@ -211,7 +235,8 @@ def _why(best: str, means: dict[str, float], draws: Draws, sure: float, par: lis
         text += f" (95% interval {interval[0]:.0%} to {interval[1]:.0%})"
     text += f"; it beat bl in {sure:.0%} of resamples."
     others = [name for name in par if name != "bl"]
-    if sure < _SURE:
+    # The best of many is better than bl by chance alone more often than one would be.
+    if sure < 1.0 - (1.0 - _SURE) / (len(means) - 2):
         text += " That is not enough to be sure."
     if others:
         text += f" Not clearly worse: {', '.join(others[:4])}."

@@ -32,6 +32,7 @@ class Method(BaseEstimator):
     needs_delay: ClassVar[bool] = False
     rewinds: ClassVar[bool] = False  # sets the clock back by the window, so the history must be twice as long
     means_nothing_without_times: ClassVar[bool] = False
+    has_stages: ClassVar[bool] = False  # asks its learner for auxiliary fits
 
     def risk(self, observed: Observed, learner: Learner) -> Risk:
         raise NotImplementedError

@@ -36,6 +36,7 @@ class FSIW(Method):
     needs_window = True
     needs_delay = True
     rewinds = True
+    has_stages = True
 
     def __init__(self, bins: int = 5, max_weight: float = 20.0, loss: str | Loss = "logistic") -> None:
         self.bins = bins

@@ -115,7 +115,8 @@ class LinearModel(Model):
         theta = None
         for k in np.argsort(l2)[::-1]:
             models[k].encoder_ = self.encoder_
-            theta = models[k]._fit(encoded, risk, theta)
+            # Of a risk with several minima, the one that a fit of its own would find.
+            theta = models[k]._fit(encoded, risk, theta if risk.convex else None)
         return models
 
     def _fit(self, encoded: Design, risk: Risk, start: Floats | None) -> Floats:
