@@ -302,7 +302,11 @@ def test_the_gap_means_nothing_where_there_is_none(result):
     good, bad = np.full(400, 0.2), np.full(400, 0.4)
     y = np.arange(400) % 5 == 0
     same = replace(
-        result.cutoffs[0], y=y, days=np.zeros(400), group=None, l2=dict.fromkeys(("bl", "tw", "oracle"), 1.0)
+        result.cutoffs[0],
+        y=y,
+        days=np.zeros(400),
+        group=np.full(400, "a"),
+        l2=dict.fromkeys(("bl", "tw", "oracle"), 1.0),
     )
     for bl, oracle, closed in ((bad, good, 1.0), (good, bad, None)):
         cutoffs = [replace(same, p={"bl": bl, "tw": good, "oracle": oracle})] * 3
