@@ -11,7 +11,7 @@ from belated.reproduce.synthetic import ETAS, READINGS, reproduce_synthetic
 
 OUT = Path(__file__).parent / "results"
 TRIALS = 20  # of the main reading
-MORE_TRIALS = 4  # of other readings, and with lambda tuned by true labels
+MORE_TRIALS = 3  # of other readings, and with lambda tuned by true labels
 
 if __name__ == "__main__":
     table = reproduce_synthetic(OUT, TRIALS, ETAS, MORE_TRIALS)

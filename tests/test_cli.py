@@ -393,3 +393,9 @@ def test_compare_says_how_to_train_and_when_there_is_too_little(log, clicks, tmp
     clicks[::100].to_parquet(tmp_path / "small.parquet")
     small = run("compare", tmp_path / "small.parquet", *QUICK)
     assert small.exit_code == 2 or "Too little to go by" in small.output
+
+
+def test_a_report_without_its_libraries_is_refused_at_once(log, tmp_path, monkeypatch):
+    monkeypatch.setattr("belated.cli.find_spec", lambda name: None)
+    done = run("compare", log, "--horizon", "10d", "--report", tmp_path / "r.html")
+    assert done.exit_code == 2 and "pip install 'belated[report]'" in done.stderr

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial, wraps
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
@@ -157,6 +158,7 @@ def compare(log: Path, **options: Any) -> None:
     belated compare clicks.parquet --arrival click_time --outcome conversion_time --horizon 30d --report report.html
     belated compare clicks.csv --outcomes conversions.csv --key click_id --horizon 7d --methods tw,fsiw,dfm-piecewise
     """
+    _may_draw(options["report"])
     _may_write([log, options["outcomes"]], options["report"], options["json_file"])
     _, events = _open(log, options)
     _compare(
@@ -347,6 +349,7 @@ def predict(model: Path, rows: Path, file: Path) -> None:
 @_friendly
 def demo(report: Path, json_file: Path | None, rows: int) -> None:
     """Compare methods on a simulated log: two months of clicks in campaigns that come, go and change."""
+    _may_draw(report)
     _may_write([], report, json_file)
     out.print(f"Simulating {rows:,} clicks of two months, in campaigns that come, go and change.")
     log = EventLog.from_frame(
@@ -537,6 +540,12 @@ def _may_write(inputs: list[Path | None], *files: Path | None) -> None:
         if file.resolve() in taken:
             raise ValueError(f"{file}: is read, or written, by this command already; name another file.")
         taken.add(file.resolve())
+
+
+def _may_draw(report: Path | None) -> None:
+    missing = [name for name in ("matplotlib", "jinja2") if find_spec(name) is None]
+    if report is not None and missing:
+        raise ValueError(f"a report needs {' and '.join(missing)}: pip install 'belated[report]'.")
 
 
 def _write_text(path: Path, text: str) -> None:

@@ -38,7 +38,7 @@ METHODS: dict[str, Method] = {
     "DFM, Weibull": DFM("weibull"),
     "DFM, piecewise": DFM("piecewise"),
 }
-ETAS = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0)
+ETAS = (0.0, 0.5, 1.0, 2.0, 4.0, 6.0)
 DIMENSION = 28
 NOW = 7.0  # days
 
@@ -126,7 +126,7 @@ def reproduce_synthetic(
     out: str | Path,
     trials: int = 20,
     etas: Sequence[float] = ETAS,
-    more_trials: int = 4,
+    more_trials: int = 3,
     per_day: int = 4800,
     jobs: int | None = None,
     progress: bool = True,
