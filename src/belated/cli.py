@@ -8,10 +8,9 @@ import os
 import re
 import shlex
 import sys
-import warnings
 from collections.abc import Callable
 from datetime import timedelta
-from functools import partial, wraps
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
@@ -19,81 +18,29 @@ from typing import IO, Any
 import click
 import numpy as np
 import pyarrow as pa
-from rich.console import Console
 from rich.markup import escape as _plain
-from rich.table import Table
 
 from belated import __version__
 from belated.backtest import backtest
 from belated.classifier import DelayedFeedbackClassifier
 from belated.datasets import simulate_campaigns
-from belated.diagnostics import Diagnosis, diagnose
+from belated.diagnostics import diagnose
 from belated.events import EventLog
 from belated.files import (
     check_writable_kind,
-    guess_columns,
     kinds_of,
     read_table,
-    refuse_future,
     write_beside,
     write_table,
 )
+from belated.logfiles import log_options, open_log, split_names
 from belated.methods import METHODS, resolve_method
 from belated.models import LinearModel
 from belated.observed import observe
 from belated.saving import SavedModel
 from belated.selection import L2_GRID, Choice, choose_l2
+from belated.terminal import friendly, out, show_comparison, show_diagnosis
 from belated.times import DAY, parse_duration
-
-_MOST_COLUMNS = 1000
-
-_width = None if sys.stdout.isatty() else 120
-out, err = Console(highlight=False, width=_width), Console(stderr=True, highlight=False, width=_width)
-
-
-def _names(context: click.Context, parameter: click.Parameter, value: str | None) -> list[str] | None:
-    """A comma-separated list."""
-    return None if value is None else [name.strip() for name in value.split(",") if name.strip()]
-
-
-def _log_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    options = [
-        click.argument("log", type=click.Path(path_type=Path)),
-        click.option("--arrival", metavar="COLUMN", help="When each row arrived. Guessed where the name is obvious."),
-        click.option("--outcome", metavar="COLUMN", help="When it turned positive; empty: not yet. Guessed likewise."),
-        click.option(
-            "--outcomes", type=click.Path(path_type=Path), metavar="FILE", help="Outcomes in a file of their own."
-        ),
-        click.option("--key", metavar="COLUMN", help="The column that LOG and --outcomes share."),
-        click.option("--features", callback=_names, metavar="A,B,...", help="Feature columns; by default all others."),
-        click.option("--drop", callback=_names, metavar="A,B,...", help="Columns to leave out: ids, dates, leaks."),
-        click.option("--until", metavar="TIME", help="How far the log reaches, if past its last event."),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def _friendly(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Errors as one paragraph and exit code 2; an interrupt as 130."""
-
-    @wraps(command)
-    def run(*args: Any, **kwargs: Any) -> None:
-        try:
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always", UserWarning)
-                command(*args, **kwargs)
-            told = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
-            for text in dict.fromkeys(told):
-                err.print(f"[yellow]Warning:[/] {_plain(text)}", soft_wrap=True)
-        except (ValueError, OSError, pa.ArrowException) as error:
-            err.print(f"[bold red]Error:[/] {_plain(str(error))}", soft_wrap=True)
-            sys.exit(2)
-        except KeyboardInterrupt:
-            err.print("Interrupted; nothing was written.")
-            sys.exit(130)
-
-    return run
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -116,14 +63,16 @@ def main(verbose: bool) -> None:
 
 
 @main.command()
-@_log_options
+@log_options
 @click.option(
     "--horizon", required=True, metavar="DURATION", help="Positive: the outcome comes within this, as in 30d or 36h."
 )
 @click.option(
     "--window", metavar="DURATION", help="The age from which labels count as final. By default, 90% have come by then."
 )
-@click.option("--methods", callback=_names, metavar="A,B,...", help=f"Out of {', '.join(METHODS)}. By default all.")
+@click.option(
+    "--methods", callback=split_names, metavar="A,B,...", help=f"Out of {', '.join(METHODS)}. By default all."
+)
 @click.option(
     "--cutoffs", default="6", show_default=True, metavar="N|T1,T2,...", help="Past instants: how many, or which."
 )
@@ -146,7 +95,7 @@ def main(verbose: bool) -> None:
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the resampling behind intervals."
 )
-@_friendly
+@friendly
 def compare(log: Path, **options: Any) -> None:
     """Try every correction on LOG's own past, and say which to use.
 
@@ -160,7 +109,7 @@ def compare(log: Path, **options: Any) -> None:
     """
     _may_draw(options["report"])
     _may_write([log, options["outcomes"]], options["report"], options["json_file"])
-    _, events = _open(log, options)
+    _, events = open_log(log, options)
     _compare(
         events, log.name, _command(log, options), partial(_train_command, log, options), **_only(options, _COMPARE)
     )
@@ -206,7 +155,7 @@ def _compare(
         diagnosis = diagnose(log, horizon=_duration(horizon, log), window=days, group=group)
     summary |= {"name": name, "command": command, "diagnosis": diagnosis.summary()}
     summary["train"] = None if train is None else train(summary["recommendation"])
-    _show(summary)
+    show_comparison(summary)
     if json_file is not None:
         _write_text(json_file, json.dumps(summary, indent=1, allow_nan=False))
         out.print(f"Numbers: {_plain(str(json_file))}")
@@ -218,14 +167,14 @@ def _compare(
 
 
 @main.command()
-@_log_options
+@log_options
 @click.option(
     "--horizon", metavar="DURATION", help="Outcomes later than this after arrival do not count. By default all do."
 )
 @click.option("--window", metavar="DURATION", help="The age from which labels count as final. By default a suggestion.")
 @click.option("--group", metavar="COLUMN", help="Also test each value of this feature for changes.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE.json", help="Write all numbers.")
-@_friendly
+@friendly
 def describe(log: Path, **options: Any) -> None:
     """How late LOG's labels are, and whether the usual assumptions hold. Nothing is fitted.
 
@@ -233,16 +182,16 @@ def describe(log: Path, **options: Any) -> None:
     belated describe bookings.parquet --arrival booked --outcome cancelled --horizon 90d
     """
     _may_write([log, options["outcomes"]], options["json_file"])
-    _, events = _open(log, options)
+    _, events = open_log(log, options)
     horizon, window = (_duration(options[key], events) for key in ("horizon", "window"))
     diagnosis = diagnose(events, horizon=horizon, window=window, group=options["group"])
-    _show_diagnosis(diagnosis)
+    show_diagnosis(diagnosis)
     if options["json_file"] is not None:
         _write_text(options["json_file"], json.dumps(diagnosis.summary(), indent=1, allow_nan=False))
 
 
 @main.command()
-@_log_options
+@log_options
 @click.option(
     "--method", default="auto", show_default=True, metavar="NAME", help=f"auto, or one of {', '.join(METHODS)}."
 )
@@ -265,7 +214,7 @@ def describe(log: Path, **options: Any) -> None:
     metavar="MODEL",
     help="Where to write the model.",
 )
-@_friendly
+@friendly
 def train(log: Path, **options: Any) -> None:
     """Train a model on LOG as it stands at its end.
 
@@ -276,7 +225,7 @@ def train(log: Path, **options: Any) -> None:
     method, l2 = options["method"], options["l2"]
     if method != "auto" and method not in METHODS:
         raise ValueError(f"--method {method} is not known; choose auto or one of {', '.join(METHODS)}.")
-    table, events = _open(log, options)
+    table, events = open_log(log, options)
     horizon = _duration(options["horizon"], events)
     lookback = _duration(options["lookback"], events)
     diagnosis = diagnose(events, horizon=horizon, window=_duration(options["window"], events), lookback=lookback)
@@ -322,7 +271,7 @@ def train(log: Path, **options: Any) -> None:
 @click.option(
     "--out", "file", required=True, type=click.Path(path_type=Path), metavar="FILE", help="Parquet, CSV or TSV."
 )
-@_friendly
+@friendly
 def predict(model: Path, rows: Path, file: Path) -> None:
     """Add a column `probability` to ROWS, by a MODEL that `belated train` made.
 
@@ -346,7 +295,7 @@ def predict(model: Path, rows: Path, file: Path) -> None:
 )
 @click.option("--json", "json_file", type=click.Path(path_type=Path), metavar="FILE.json", help="Write all numbers.")
 @click.option("--rows", type=click.IntRange(1000), default=150_000, show_default=True, help="Clicks to simulate.")
-@_friendly
+@friendly
 def demo(report: Path, json_file: Path | None, rows: int) -> None:
     """Compare methods on a simulated log: two months of clicks in campaigns that come, go and change."""
     _may_draw(report)
@@ -379,7 +328,7 @@ def demo(report: Path, json_file: Path | None, rows: int) -> None:
     "--trials", type=click.IntRange(1), metavar="N", help="Data sets to draw; by default 20 (synthetic) or 100 (toy)."
 )
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="At a time; by default one a core.")
-@_friendly
+@friendly
 def reproduce(experiment: str, folder: Path, trials: int | None, jobs: int | None) -> None:
     """Run an experiment of the literature again: tables and pictures go to a folder.
 
@@ -400,87 +349,6 @@ def reproduce(experiment: str, folder: Path, trials: int | None, jobs: int | Non
     except ImportError as error:
         raise ValueError(f"this needs {error.name}: pip install 'belated[report,tune]'.") from None
     out.print(f"Results: {_plain(str(folder))}")
-
-
-def _open(log: Path, options: dict[str, Any]) -> tuple[pa.Table, EventLog]:
-    """Read the files that options name, guess what they do not, and show the guess."""
-    table = read_table(log)
-    outcomes = None if options["outcomes"] is None else read_table(options["outcomes"])
-    if (outcomes is None) != (options["key"] is None):
-        raise ValueError(
-            "--outcomes and --key go together: a file of outcomes, and the column by which its rows find theirs."
-        )
-    guessed = guess_columns(table)
-    if outcomes is not None:
-        guessed = {k: v for k, v in guessed.items() if k == "arrival"}
-        guessed |= {k: v for k, v in guess_columns(outcomes).items() if k == "outcome"}
-    roles: dict[str, str] = {}
-    for role in ("arrival", "outcome"):
-        roles[role] = options[role] or guessed.get(role, "")
-        where = table if role == "arrival" or outcomes is None else outcomes
-        if not roles[role]:
-            raise ValueError(
-                f"which column holds the times of {role}? Say --{role} COLUMN; the columns are {_listed(where.column_names)}."
-            )
-        if roles[role] not in where.column_names:
-            raise ValueError(f"--{role} {roles[role]}: no such column; the columns are {_listed(where.column_names)}.")
-        if options[role] is None:
-            out.print(f"Taking [bold]{_plain(roles[role])}[/] as the time of {role} (--{role} to choose another).")
-    refuse_future(table, [roles["arrival"]] + ([roles["outcome"]] if outcomes is None else []))
-    if outcomes is not None:
-        refuse_future(outcomes, [roles["outcome"]])
-    if roles["arrival"] == roles["outcome"]:
-        raise ValueError(f"--arrival and --outcome name the same column, {roles['arrival']}.")
-    features, drop = options["features"], options["drop"] or []
-    unknown = [name for name in drop if name not in table.column_names]
-    if unknown:
-        raise ValueError(f"--drop {','.join(unknown)}: no such column; the columns are {_listed(table.column_names)}.")
-    if features is not None:
-        features = [name for name in features if name not in drop]
-    else:
-        index = [name for name in table.column_names if re.fullmatch(r"__index_level_\d+__", name)]
-        if index:
-            out.print(f"Leaving out {', '.join(index)}, the index of the table that was saved.")
-        taken = {*roles.values(), options["key"], *drop, *index}
-        features = [name for name in table.column_names if name not in taken]
-        if len(features) > _MOST_COLUMNS:
-            raise ValueError(
-                f"{log.name}: has {len(features)} columns beside the times, more than {_MOST_COLUMNS}. Choose some with --features."
-            )
-        dated = [name for name in features if pa.types.is_temporal(table.schema.field(name).type)]
-        if dated:
-            raise ValueError(
-                f"{log.name}: the columns {_listed(dated)} hold times, which are no features. Leave them out with --drop "
-                f"{','.join(dated)}, or derive numbers or categories from them."
-            )
-    if not features:
-        raise ValueError(f"{log.name}: no columns are left as features.")
-    until = options["until"]
-    if (
-        until is not None
-        and re.fullmatch(r"[0-9]+(\.[0-9]+)?", until)
-        and kinds_of(table).get(roles["arrival"]) == "number"
-    ):
-        until = float(until)
-    arguments = {**roles, "features": features, "until": until}
-    if outcomes is None:
-        events = EventLog.from_frame(table, **arguments)
-    else:
-        events = EventLog.from_frames(table, outcomes, key=options["key"], **arguments)
-    if events.positives == 0:
-        raise ValueError(
-            f"none of the {len(events)} rows has an outcome: there is nothing to learn. Is --outcome right?"
-        )
-    if events.positives == len(events):
-        raise ValueError(f"each of the {len(events)} rows has an outcome: there are no negatives to tell them from.")
-    shown = f"{len(events):,} rows, {events.positives:,} with an outcome; features: {_listed(features)}."
-    out.print(_plain(shown))
-    return table, events
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(names[:12])
-    return shown if len(names) <= 12 else f"{shown} and {len(names) - 12} more"
 
 
 def _duration(text: str | None, log: EventLog) -> Any:
@@ -553,53 +421,6 @@ def _write_text(path: Path, text: str) -> None:
         file.write(text.encode())
 
     write_beside(path, write)
-
-
-def _show(summary: dict[str, Any]) -> None:
-    methods = summary["methods"]
-    columns = {
-        "log_loss": ("log loss", "{:.4f}"),
-        "relative_log_loss": ("vs oracle", "{:+.1%}"),
-        "gap_closed": ("gap closed", "{:.0%}"),
-        "calibration_ratio": ("calibration", "{:.2f}"),
-        "pr_auc": ("PR AUC", "{:.3f}"),
-        "roc_auc": ("ROC AUC", "{:.3f}"),
-    }
-    count = len(summary["cutoffs"])
-    table = Table(title=f"{_plain(summary['name'])}: mean over {count} cut-off{'s' * (count > 1)}")
-    table.add_column("method")
-    for heading, _ in columns.values():
-        table.add_column(heading, justify="right")
-    table.add_column("95% of gap closed", justify="right")
-    for name, row in sorted(methods.items(), key=lambda item: item[1]["log_loss"]):
-        style = "bold green" if name == summary["recommended"] else "dim" if name == "oracle" else ""
-        cells = ["" if row[key] is None else form.format(row[key]) for key, (_, form) in columns.items()]
-        interval = row["intervals"]["gap_closed"]
-        band = "" if interval is None or name in ("bl", "oracle") else f"{interval[0]:.0%} to {interval[1]:.0%}"
-        table.add_row(name, *cells, band, style=style)
-    out.print(table)
-    for name, why in summary["failed"].items():
-        out.print(f"[yellow]{name} could not be fitted[/] {_plain(why)}", soft_wrap=True)
-    out.print(f"[bold]{_plain(summary['recommendation']['why'])}[/]", soft_wrap=True)
-    l2 = summary["recommendation"]["l2"]
-    if summary["train"]:
-        out.print(f"Now: {_plain(summary['train'])}", soft_wrap=True)
-    out.print(
-        f"In Python: DelayedFeedbackClassifier(method={summary['recommended']!r}, window={summary['settings']['window']:.4g}, "
-        f"horizon={summary['settings']['horizon']:.4g}, model=LinearModel(l2={l2:g}))",
-        soft_wrap=True,
-    )
-
-
-def _show_diagnosis(diagnosis: Diagnosis) -> None:
-    table = Table(title=f"{diagnosis.rows:,} rows as known at {diagnosis.as_of}")
-    for heading in ("window, days", "positives that come later"):
-        table.add_column(heading, justify="right")
-    for row in diagnosis.windows:
-        table.add_row(f"{row['days']:.3g}", f"{row['positives_lost']:.1%}")
-    out.print(table)
-    for sentence in diagnosis.findings():
-        out.print(f"- {_plain(sentence)}", soft_wrap=True)
 
 
 if __name__ == "__main__":

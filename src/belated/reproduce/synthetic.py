@@ -78,17 +78,23 @@ def trial(
     model = LinearModel(fit_intercept=how.free_intercept, tol=1e-7)
     wanted: list[tuple[str, Method, Observed]] = [("Oracle", BL(), final)]
     wanted += [(name, METHODS[name], observed) for name in methods or METHODS]
-    found = []
+    found: list[dict[str, Any]] = []
     with quietly(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         encoded = model.encode(X[rows], observed.weight)
         for name, method, known in wanted:
-            strength = _tune(method, known, X[rows], true, tuning, model, tries, seed)
-            (fit,) = fit_path(model, encoded, method, known, [strength / DIMENSION])
-            p = fit.predict(X[~rows])
-            found.append(_score(name, p, data, rows, strength))
+            try:
+                strength = _tune(method, known, X[rows], true, tuning, model, tries, seed)
+                (fit,) = fit_path(model, encoded, method, known, [strength / DIMENSION])
+            except ValueError as error:  # 1/M may estimate a rate above 1, and then there is no minimum
+                found.append({"method": name, "failed": str(error)})
+            else:
+                found.append(_score(name, fit.predict(X[~rows]), data, rows, strength))
     oracle = found[0]["log_loss"]
-    return [{**row, "relative_log_loss": row["log_loss"] / oracle - 1.0} for row in found]
+    for row in found:
+        if "log_loss" in row:
+            row["relative_log_loss"] = row["log_loss"] / oracle - 1.0
+    return found
 
 
 def _score(name: str, p: Any, data: SyntheticClicks, rows: Any, strength: float) -> dict[str, Any]:
@@ -169,7 +175,10 @@ def summarise(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     for row in rows:
         groups.setdefault((row["reading"], row["tuning"], row["method"], row["eta"]), []).append(row)
     table = []
-    for (reading, tuning, method, eta), found in groups.items():
+    for (reading, tuning, method, eta), tried in groups.items():
+        found = [row for row in tried if "log_loss" in row]
+        if not found:
+            continue
         loss = np.array([r["relative_log_loss"] for r in found])
         n = len(loss)
         half = float(stats.t.ppf(0.975, n - 1) * loss.std(ddof=1) / np.sqrt(n)) if n > 1 else None
@@ -180,6 +189,7 @@ def summarise(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
                 "method": method,
                 "eta": eta,
                 "trials": n,
+                "could_not_be_fitted": len(tried) - n,
                 "relative_log_loss": float(loss.mean()),
                 "half_width": half,
                 "log_loss": float(np.mean([r["log_loss"] for r in found])),
