@@ -399,3 +399,9 @@ def test_a_report_without_its_libraries_is_refused_at_once(log, tmp_path, monkey
     monkeypatch.setattr("belated.cli.find_spec", lambda name: None)
     done = run("compare", log, "--horizon", "10d", "--report", tmp_path / "r.html")
     assert done.exit_code == 2 and "pip install 'belated[report]'" in done.stderr
+
+
+def test_reproduce(tmp_path):
+    done = run("reproduce", "toy", "--trials", "1", "--jobs", "1", "--out", tmp_path / "results")
+    assert done.exit_code == 0, done.stderr
+    assert (tmp_path / "results" / "toy.csv").read_text().startswith("method,day,")

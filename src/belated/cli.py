@@ -57,7 +57,7 @@ def main(verbose: bool) -> None:
     belated compare log.parquet --horizon 30d        Which correction should I use, and what does it gain?
     belated train log.parquet --method auto --horizon 30d --out model.skops
     belated predict model.skops new.parquet --out predictions.parquet
-    belated demo                                     All of it, on a simulated log.
+    belated demo                                     A comparison on a simulated log, to see what it gives.
     """
     logging.basicConfig(level=logging.INFO if verbose else logging.ERROR, format="%(message)s", stream=sys.stderr)
 
