@@ -11,10 +11,10 @@ import warnings
 
 import numpy as np
 import torch
-from methods import simulate
+from methods import every_method, simulate
 
 from belated import DelayedFeedbackClassifier, LinearModel
-from belated.methods import METHODS, resolve_method
+from belated.methods import METHODS
 from belated.observed import observe
 from belated.risk import WeightedRisk
 
@@ -63,20 +63,7 @@ def main() -> None:
             f"one BL fit at C={C}: {time.perf_counter() - start:.2f} s, {model.n_iter_} iterations, {model.objective_:.6f}",
             flush=True,
         )
-    observed = observe(y, elapsed, delay, None, 7.0, 21.0)
-    whole = time.perf_counter()
-    for name in METHODS:
-        start = time.perf_counter()
-        model.set_params(l2=1 / (2 * n * 0.1))  # of FSIW's auxiliary fits
-        risk = resolve_method(name).risk(observed, lambda *a: model.side_margin(rows, *a))
-        prepared = time.perf_counter() - start
-        models = model.path(rows, risk, [1 / (2 * n * C) for C in (0.03, 0.1, 0.3, 1.0)])
-        iterations = [m.n_iter_ for m in models]
-        print(
-            f"{name:15s} four l2: {time.perf_counter() - start:.2f} s, {prepared:.2f} s of it for the risk; {iterations}",
-            flush=True,
-        )
-    print(f"all methods at four l2: {time.perf_counter() - whole:.1f} s", flush=True)
+    every_method(model, rows, observe(y, elapsed, delay, None, 7.0, 21.0), list(METHODS))
 
 
 if __name__ == "__main__":
