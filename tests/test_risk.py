@@ -9,7 +9,7 @@ from simulate import simulate
 
 from belated import ConvDF, NnDF
 from belated.losses import LOSSES, DoubleHingeLoss
-from belated.methods import METHODS, resolve_method
+from belated.methods import METHODS, Hazard, resolve_method
 from belated.observed import observe
 from belated.risk import NonNegativeRisk, WeightedRisk
 
@@ -168,3 +168,16 @@ def test_gradients_on_a_grid_of_delays(name):
     risk = resolve_method(name).risk(observed_of(data), None)
     assert risk.end is not None
     check_derivatives(risk, *random_point(risk, 5, n=80))
+
+
+def test_the_start_of_a_piecewise_law_is_its_best_fit_without_features():
+    rng = np.random.default_rng(0)
+    elapsed, wait = rng.uniform(0, 10, 3000), rng.exponential(2.0, 3000)
+    y = wait <= elapsed
+    observed = observe(y, elapsed, np.where(y, wait, np.nan), None, None, 10.0)
+    risk = Hazard(smoothing=0.0).risk(observed, None)
+    level, shared = risk.start()
+    _, _, gradient = risk.value_and_gradient(np.tile(level, (3000, 1)), shared)
+    assert_allclose(gradient, 0.0, atol=1e-5)
+    smooth = Hazard(smoothing=1e9).risk(observed, None)
+    assert np.ptp(smooth.start()[1]) < 1e-3

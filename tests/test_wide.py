@@ -13,7 +13,9 @@ from simulate import simulate
 
 from belated import DelayedFeedbackClassifier, FieldMatrix, LinearModel
 from belated.methods import METHODS
+from belated.observed import observe
 from belated.risk import NonNegativeRisk, SeparateRisks, WeightedRisk
+from belated.selection import fit_path
 from belated.solvers import dual, wide
 from belated.solvers.rows import PlainRows, SparseRows
 
@@ -245,3 +247,59 @@ def test_separate_risks_are_solved_one_by_one():
         assert_allclose(model.objective_, sum(m.objective_ for m in alone))
         assert_allclose(model.coef_[0], alone[0].coef_[0], atol=1e-6)
         assert_allclose(model.intercept_[0], alone[0].intercept_[0], atol=1e-6)
+
+
+def steep(n=4000, seed=0):
+    """Fields whose effect on hazards spans orders of magnitude, so that curvature far from the start is another."""
+    rng = np.random.default_rng(seed)
+    fields = np.column_stack([rng.integers(0, 40, n) + 40 * j for j in range(6)])
+    X = FieldMatrix(fields, 2000)
+    pace = rng.normal(0.0, 1.5, 2000)[fields].sum(axis=1)
+    converts = rng.uniform(size=n) < expit(rng.normal(-0.2, 0.5, 2000)[fields].sum(axis=1))
+    delay, elapsed = rng.exponential(np.exp(pace)), rng.uniform(0, 20, n)
+    y = converts & (delay <= elapsed)
+    return X, observe(y, elapsed, np.where(y, delay, np.nan), None, 5.0, None)
+
+
+@pytest.mark.parametrize("method", ["hazard", "dfm"])
+def test_stiff_risks_reach_the_minimum_that_scipy_finds(method):
+    X, observed = steep()
+    model = LinearModel(l2=1e-5, tol=1e-9)
+    encoded = model.encode(X, observed.weight)
+    assert isinstance(encoded, SparseRows)
+    risk = METHODS[method]().risk(observed, None)
+    fitted = model.fit(encoded, risk)
+    plain = LinearModel(l2=1e-5, tol=1e-9).fit(PlainRows(X.to_csr()[:, :240]), risk)
+    assert_allclose(fitted.objective_, plain.objective_, rtol=0, atol=2e-6)
+
+
+def test_short_steps_and_fresh_curvature_spare_evaluations():
+    X, observed = steep()
+    counts = []
+    for stiff in (True, False):
+        risk = METHODS["hazard"]().risk(observed, None)
+        risk.stiff = stiff
+        calls, ask = [0], risk.value_and_gradient
+
+        def count(*args, calls=calls, ask=ask):
+            calls[0] += 1
+            return ask(*args)
+
+        risk.value_and_gradient = count
+        model = LinearModel(l2=1e-7, tol=1e-6)
+        model.fit(model.encode(X, observed.weight), risk)
+        counts.append(calls[0])
+    assert counts[0] < counts[1]
+
+
+@pytest.mark.parametrize("method", ["hazard", "dfm", "dfm-weibull", "dfm-piecewise"])
+def test_the_unit_of_time_changes_nothing_on_the_wide_engine(method):
+    X, days = steep()
+    minutes = observe(days.y, 1440 * days.elapsed, 1440 * days.delay, None, 1440 * 5.0, None)
+    p = []
+    for observed in (days, minutes):
+        model = LinearModel(l2=1e-4, tol=1e-8)
+        encoded = model.encode(X, observed.weight)
+        (fit,) = fit_path(model, encoded, METHODS[method](), observed, [1e-4])
+        p.append(fit.predict(X))
+    assert_allclose(p[0], p[1], atol=2e-3)

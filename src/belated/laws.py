@@ -38,9 +38,10 @@ class DelayLaw:
     def cumulative_at(self, time: float, shared: Floats) -> float:
         return float(self.evaluate(self.prepare(np.array([time])), shared)[1][0])
 
-    def start(self, mean_delay: float) -> tuple[float, Floats]:
-        """A first guess of h and of the shared parameters."""
-        return -float(np.log(mean_delay)), np.zeros(self.n_shared)
+    def start(self, at: Any, events: Floats, exposed: Floats) -> tuple[float, Floats]:
+        """A first guess of h and of the shared parameters: events over time at risk, both given by weights of rows."""
+        shared = np.zeros(self.n_shared)
+        return float(np.log(events.sum() / (exposed @ self.evaluate(at, shared)[1]))), shared
 
     def roughness(self, shared: Floats) -> tuple[float, Floats]:
         """A penalty on the shared parameters, and its gradient."""
@@ -109,8 +110,14 @@ class Piecewise(DelayLaw):
         here[:-1] += np.diff(self.knots, prepend=0.0) * later
         return np.bincount(interval, weights=d_log_hazard, minlength=k) + safe_exp(shared) * here
 
-    def start(self, mean_delay: float) -> tuple[float, Floats]:
-        return 0.0, np.full(self.n_shared, -np.log(mean_delay))
+    def start(self, at: Any, events: Floats, exposed: Floats) -> tuple[float, Floats]:
+        none = np.zeros_like(exposed)
+        happened = np.bincount(at[0], events, self.n_shared)
+        at_risk = self.pull_back(at, np.zeros(self.n_shared), none, exposed)
+        # A little of the overall hazard for intervals where nothing happened; and no rougher than the penalty likes.
+        level = np.log(happened.sum() / at_risk.sum())
+        steps = np.log((happened + 1e-6 * happened.sum()) / (at_risk + 1e-6 * at_risk.sum())) - level
+        return 0.0, level + steps / (1.0 + self.roughness(steps)[0])
 
     def roughness(self, shared: Floats) -> tuple[float, Floats]:
         steps = np.diff(shared)

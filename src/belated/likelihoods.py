@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import entr, expit
 
 from belated import rowwise
 from belated.laws import DelayLaw, safe_exp
@@ -47,14 +47,17 @@ class LawRisk(Risk):
     costs L(t) - log(1 - exp(-D)), D = L(t + cell) - L(t). Recorded to the day, say, ties at a time would bias the first.
     """
 
+    stiff = True
+
     def __init__(self, events: Times, law: DelayLaw) -> None:
         self.y, self.weight, self.law = events.y, events.weight, law
         self.n_shared = law.n_shared
         self.at = law.prepare(events.times)
         self.end = law.prepare(events.times + events.cell) if events.cell else None
         self.rate = float(self.weight @ self.y)
-        delays = (self.weight * self.y) @ (events.times + events.cell / 2)
-        self.mean_delay = float(delays / self.rate)
+        # The value itself depends on the unit of time, and may be near 0; the entropy of the labels does not.
+        self.scale = float(entr(self.rate) + entr(1.0 - self.rate))
+        self.middle = law.prepare(events.times + events.cell / 2) if events.cell else self.at
 
     def _terms(self, h: Floats, shared: Floats) -> _Terms:
         log_hazard, cumulated = self.law.evaluate(self.at, shared)
@@ -146,7 +149,8 @@ class CureRisk(LawRisk):
         return self.weight[:, None] * np.column_stack([in_g, in_h])
 
     def start(self) -> tuple[Floats, Floats]:
-        level, shared = self.law.start(self.mean_delay)
+        events = self.weight * self.y
+        level, shared = self.law.start(self.middle, events, events)
         rate = min(max(self.rate, 1e-6), 1 - 1e-6)
         return np.array([np.log(rate / (1 - rate)), level]), shared
 
@@ -174,6 +178,6 @@ class HazardRisk(LawRisk):
         return (self.weight * (terms.total + np.where(self.y, terms.dd_event, 0.0)))[:, None]
 
     def start(self) -> tuple[Floats, Floats]:
-        # Everyone is at risk here, converters and others alike, so the level is far below that of the delays alone.
-        level, shared = self.law.start(self.mean_delay)
-        return np.array([level]), shared + np.log(self.rate)
+        # Everyone is at risk here, converters and others alike.
+        level, shared = self.law.start(self.middle, self.weight * self.y, self.weight)
+        return np.array([level]), shared

@@ -35,6 +35,10 @@ class Risk:
         Whether the value is convex in (margins, shared), and differentiable everywhere.
     minibatch_only : bool
         Whether only training on mini-batches gives this risk its meaning.
+    stiff : bool
+        Whether the curvature may change by orders of magnitude within a fit, as that of hazards does.
+    scale : float or None
+        What a tolerance is relative to; None: the value.
     """
 
     n_margins: int = 1
@@ -44,6 +48,8 @@ class Risk:
     convex: bool = True
     smooth: bool = True
     minibatch_only: bool = False
+    stiff: bool = False
+    scale: float | None = None
 
     def value_and_gradient(self, margins: Floats, shared: Floats = _NONE) -> tuple[float, Floats, Floats]:
         """Value, gradient in the margins (n, m), gradient in the shared parameters (s,)."""

@@ -55,7 +55,7 @@ class LinearModel(Model):
     tol : float
         Up to 1,000 columns, stop when no entry of the gradient exceeds this in coordinates scaled to unit curvature. On
         wider sparse data, when the objective is within this share of its minimum: by the duality gap where the risk has
-        a dual, else by what a Newton step promises.
+        a dual, else by what a Newton step promises. (Of DFM and Hazard, within this share of the labels' entropy.)
     max_iter : int
     encoder : TableEncoder, optional
         How tables become matrices. Arrays, CSR matrices and FieldMatrix are used as they are.
@@ -176,7 +176,7 @@ class LinearModel(Model):
         problem = _Problem(rows, risk, self.l2, self.fit_intercept)
         with kernels.threads(rows.size):
             if isinstance(risk, NonNegativeRisk):
-                solution = minimise_corrected(risk, solve, problem.margins, start)
+                solution = minimise_corrected(risk, solve, problem.margins, self.tol, start)
             else:
                 solution = minimise_rounded(risk, solve, start)
         if solution.gradient_norm > max(self.tol, _GOOD_ENOUGH):
@@ -268,7 +268,9 @@ class _Problem:
                 return Solution(start, dual.n_epochs, dual.gap, dual.value, dual.gap)
             n_iter = dual.n_epochs
         first = self.start() if start is None else start
-        solution = minimise_wide(self.value_and_gradient, self.diagonal, first, tol, max_iter)
+        solution = minimise_wide(
+            self.value_and_gradient, self.diagonal, first, tol, max_iter, self.risk.scale, self.risk.stiff
+        )
         return replace(solution, n_iter=n_iter + solution.n_iter)
 
     def _suits_dual(self, risk: Risk) -> TypeGuard[WeightedRisk]:

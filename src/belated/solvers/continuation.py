@@ -35,12 +35,13 @@ def minimise_rounded(risk: Risk, solve: Solve, start: Floats | None = None) -> S
 
 
 def minimise_corrected(
-    risk: NonNegativeRisk, solve: Solve, margins: Callable[[Floats], Floats], start: Floats | None = None
+    risk: NonNegativeRisk, solve: Solve, margins: Callable[[Floats], Floats], tol: float, start: Floats | None = None
 ) -> Solution:
     """Minimise max(J, J+) + penalty exactly, as the saddle point max over t of min J+ + t J- + penalty.
 
     The minimum in theta is concave in t with slope J-(theta_t). If that is not negative at t = 1 the correction does
-    nothing and J itself is minimal; otherwise J- = 0 at the answer, found by a root search in t.
+    nothing and J itself is minimal; otherwise J- = 0 at the answer, found by a root search in t, up to well
+    below ``tol``.
     """
     current = minimise_rounded(risk.relaxed(1.0), solve, start)
     negative = risk.negative_part(margins(current.theta))
@@ -73,7 +74,7 @@ def minimise_corrected(
     for _ in range(60):
         middle = (low * below - high * above) / (below - above)
         found = slope(middle)
-        if abs(found) <= 1e-11 or high - low <= 1e-14:
+        if abs(found) <= 1e-11 + 1e-2 * tol or high - low <= 1e-14:
             break
         if found > 0:
             low, above = middle, found

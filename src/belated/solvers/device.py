@@ -22,7 +22,7 @@ from belated.losses import LogisticLoss
 from belated.risk import Risk, SeparateRisks, WeightedRisk
 from belated.solvers.lbfgs import Solution
 from belated.solvers.rows import PlainRows, SparseRows
-from belated.solvers.wide import CAUTION
+from belated.solvers.wide import CAUTION, FARTHEST, REFRESH
 
 Floats = NDArray[np.float64]
 Tensor = Any
@@ -228,32 +228,41 @@ def minimise_on_device(
         return total, torch.cat([d_coef.reshape(-1), d_margins.sum(0)[free], d_shared])
 
     theta = torch.as_tensor(start, dtype=torch.float64, device=rows.device)
-    curvature = _curvature(cost, margins_at(*unpack(theta)[:2]), unpack(theta)[2]).abs()
-    level = curvature.sum(0)
-    diagonal = torch.cat(
-        [
-            ((rows.squared @ curvature.float()).double().T + 2.0 * l2).reshape(-1),
-            level[free],
-            level[-1:].expand(risk.n_shared) / max(risk.n_shared, 1),
-        ]
-    )
-    unit = diagonal.clamp(min=1e-12 * float(diagonal.max())).rsqrt()
+
+    def units(theta: Tensor) -> Tensor:
+        curvature = _curvature(cost, margins_at(*unpack(theta)[:2]), unpack(theta)[2]).abs()
+        level = curvature.sum(0)
+        diagonal = torch.cat(
+            [
+                ((rows.squared @ curvature.float()).double().T + 2.0 * l2).reshape(-1),
+                level[free],
+                level[-1:].expand(risk.n_shared) / max(risk.n_shared, 1),
+            ]
+        )
+        return diagonal.clamp(min=1e-12 * float(diagonal.max())).rsqrt()
+
+    unit = units(theta)
     u, promised = theta / unit, np.inf
     value, gradient = evaluate(theta)
-    gradient = gradient * unit
+    gradient, floor = gradient * unit, max(abs(float(value)) / 10.0, 1e-300)
     memory: list[tuple[Tensor, Tensor, Tensor]] = []
     n_iter = 0
     while n_iter < max_iter:
         n_iter += 1
+        if risk.stiff and n_iter % REFRESH == 0:
+            fresh = units(u * unit)
+            u, gradient, unit, memory = u * unit / fresh, gradient * fresh / unit, fresh, []
         direction = -_two_loops(gradient, memory)
         slope = float(direction @ gradient)
         if not slope < 0:
             memory, direction = [], -gradient
             slope = -float(gradient @ gradient)
-        promised = -slope / 2.0 / max(abs(float(value)), 1e-300)
+        promised = -slope / 2.0 / (risk.scale or max(abs(float(value)), floor))
         if promised <= CAUTION * tol and (len(memory) >= 3 or promised == 0.0):
             break
         step, accepted = (1.0 if memory else 0.1), False
+        if risk.stiff:
+            step = min(step, FARTHEST / max(float((direction * unit).abs().max()), 1e-300))
         for _ in range(30):
             trial = u + step * direction
             trial_value, trial_gradient = evaluate(trial * unit)

@@ -21,19 +21,33 @@ Floats = NDArray[np.float64]
 
 _MEMORY = 8
 _ENOUGH = 3  # pairs in memory, before a promise counts
+REFRESH = 15  # steps of a stiff objective, after which its curvature is another
+FARTHEST = 2.0  # that a variable moves in such a step; hazards are exponentials of sums of variables
 CAUTION = 0.25  # an approximate Newton step promises too little, a few times so where convergence is slow
 
 
 def minimise_wide(
-    objective: Objective, diagonal: Callable[[Floats], Floats], start: Floats, tol: float, max_iter: int
+    objective: Objective,
+    diagonal: Callable[[Floats], Floats],
+    start: Floats,
+    tol: float,
+    max_iter: int,
+    scale: float | None = None,
+    stiff: bool = False,
 ) -> Solution:
-    """Minimise until a Newton step promises to lower the value by well less than ``tol`` of it.
+    """Minimise until a Newton step promises to lower the value by well less than ``tol`` of it, or of ``scale``.
 
-    ``diagonal(theta)`` estimates the diagonal of the Hessian. The gradient norm returned is the promised decrease,
-    relative to the value.
+    A value near 0 counts as a tenth of the first.
+
+    ``diagonal(theta)`` estimates the diagonal of the Hessian. Of a ``stiff`` objective it is taken anew every few steps, and
+    no variable moves far in one. The gradient norm returned is the promised decrease, relative to the value or scale.
     """
-    curvature = diagonal(start)
-    unit = 1.0 / np.sqrt(np.maximum(curvature, 1e-12 * curvature.max(initial=1e-300)))
+
+    def units(theta: Floats) -> Floats:
+        curvature = diagonal(theta)
+        return 1.0 / np.sqrt(np.maximum(curvature, 1e-12 * curvature.max(initial=1e-300)))
+
+    unit = units(start)
     # Rows: the gradient, then pairs of a step and the change of gradient along it.
     basis = np.empty((1 + 2 * _MEMORY, len(start)))
     gram = np.zeros((len(basis), len(basis)))
@@ -43,13 +57,17 @@ def minimise_wide(
     np.multiply(gradient, unit, out=basis[0])
     gram[0, 0] = np.einsum("i,i->", basis[0], basis[0])
     pairs: list[int] = []  # first rows of pairs, oldest first
-    promised = np.inf
+    promised, floor = np.inf, max(abs(value) / 10.0, 1e-300)
     for n_iter in range(1, max_iter + 1):
+        if stiff and n_iter % REFRESH == 0:
+            fresh = units(theta)
+            basis[0] *= fresh / unit
+            unit, pairs, gram[0, 0] = fresh, [], np.einsum("i,i->", basis[0], basis[0])
         weights = _recursion(gram, pairs)
         slope = float(weights @ gram[: len(weights), 0])
         if not slope < 0:
             pairs, weights, slope = [], np.array([-1.0]), -float(gram[0, 0])
-        promised = -slope / 2.0 / max(abs(value), 1e-300)
+        promised = -slope / 2.0 / (scale or max(abs(value), floor))
         if promised <= CAUTION * tol and (len(pairs) >= _ENOUGH or promised == 0.0):
             return Solution(theta, n_iter - 1, promised, value)
         kernels.combine(basis, weights, direction)
@@ -58,7 +76,11 @@ def minimise_wide(
             kernels.move(theta, length, direction, unit, trial)  # noqa: B023 (called before the next turn)
             return objective(trial)  # noqa: B023
 
-        length, trial_value, gradient = _line_search(along, value, slope, first=not pairs)
+        # Before there is any memory the diagonal ignores how columns act together, and a full step is too long.
+        longest = 1.0 if pairs else 0.1
+        if stiff:
+            longest = min(longest, FARTHEST / float(np.abs(direction * unit).max(initial=1e-300)))
+        length, trial_value, gradient = _line_search(along, value, slope, longest)
         if length == 0.0:  # rounding leaves nothing to gain
             return Solution(theta, n_iter - 1, promised, value)
         theta, trial, value = trial, theta, trial_value
@@ -95,11 +117,9 @@ def _recursion(gram: Floats, pairs: list[int]) -> Floats:
 
 
 def _line_search(
-    along: Callable[[float], tuple[float, Floats]], value: float, slope: float, first: bool
+    along: Callable[[float], tuple[float, Floats]], value: float, slope: float, length: float
 ) -> tuple[float, float, Floats]:
     """Backtrack, by quadratic interpolation, to a step that lowers the value enough; 0 where there is none."""
-    # Before there is any memory the diagonal ignores how columns act together, and a full step is too long.
-    length = 0.1 if first else 1.0
     for _ in range(30):
         trial_value, gradient = along(length)
         if trial_value <= value + 1e-4 * length * slope:
