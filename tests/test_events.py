@@ -232,3 +232,16 @@ def test_kinds_of_keys(keys):
     outcomes = pd.DataFrame({"id": keys[1:], "out": stamps(2)})
     log = EventLog.from_frames(arrivals, outcomes, key="id", arrival="at", outcome="out")
     assert log.snapshot("2024-03-01T02:00").y.tolist() == [0, 1]
+
+
+def test_a_sample_of_a_log(clicks):
+    log = make(clicks)
+    half = log.sample(0.5, seed=3)
+    assert 0.4 < len(half) / len(log) < 0.6 and half.until == log.until
+    assert_array_equal(half._arrival, log.sample(0.5, seed=3)._arrival)
+    assert set(half._arrival) <= set(log._arrival) and len(log.sample(1.0)) == len(log)
+    for share in (0.0, 1.5, -1):
+        with pytest.raises(ValueError, match="must be above 0 and at most 1"):
+            log.sample(share)
+    with pytest.raises(ValueError, match="leaves none"):
+        log.sample(1e-12)

@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 
 from belated import DelayedFeedbackClassifier, EventLog, FieldMatrix
 from belated import ingest as module
-from belated.ingest import CRITEO_FIELDS, ingest_criteo, ingest_parquet
+from belated.ingest import CRITEO_FIELDS, bucket, ingest_criteo, ingest_parquet
 
 WORD = 2**64 - 1
 
@@ -113,6 +113,8 @@ def criteo(tmp_path):
     text = "\n".join("\t".join(row) for row in rows)
     (tmp_path / "data.txt").write_text(text + "\n")
     columns = dict(zip(["click", "conversion", *CRITEO_FIELDS], zip(*rows, strict=True), strict=True))
+    for name in CRITEO_FIELDS[:8]:  # the text is put into buckets as it is read
+        columns[name] = [v and str(bucket(int(v))) for v in columns[name]]
     table = pa.table({name: [v or None for v in values] for name, values in columns.items()})
     times = {name: table[name].cast(pa.int64()) for name in ("click", "conversion")}
     for name, column in times.items():

@@ -217,6 +217,16 @@ class EventLog:
         """The same log without features."""
         return EventLog(pa.table({}), self._arrival, self._outcome, self._clock, self._zoned, self._until)
 
+    def sample(self, share: float, seed: int = 0) -> EventLog:
+        """About this share of the rows, drawn at random."""
+        if not 0 < share <= 1:
+            raise ValueError(f"share={share!r} must be above 0 and at most 1.")
+        keep = np.random.default_rng(seed).uniform(size=len(self)) < share
+        if not keep.any():
+            raise ValueError(f"share={share!r} of {len(self)} rows leaves none.")
+        frame, arrival, outcome = take_rows(self._frame, keep), self._arrival[keep], self._outcome[keep]
+        return EventLog(frame, arrival, outcome, self._clock, self._zoned, self._until)
+
     @property
     def positives(self) -> int:
         """How many rows have an outcome, whenever it came."""

@@ -10,6 +10,7 @@ import gzip
 import json
 import os
 import shutil
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -69,13 +70,14 @@ def ingest_criteo(
     """Read a file in the format of Criteo's conversion logs (``data.txt``, or gzipped) into the folder ``out``.
 
     19 columns without a header, separated by tabs: seconds of the click, seconds of the conversion (empty: none), eight
-    integers and nine categories, which all become hashed fields named ``int1`` ... ``cat9``.
+    integers and nine categories, which all become hashed fields named ``int1`` ... ``cat9``. Integers are put into buckets
+    first, as Chapelle did (:func:`bucket`). An empty field is a category of its own, where he has none.
     """
     starts = field_starts(CRITEO_FIELDS, seed)
     with (
         _Writer(out, len(CRITEO_FIELDS), n_columns) as writer,
         Progress(disable=not progress) as bar,
-        _open(path) as file,
+        open_text(path) as file,
     ):
         task = bar.add_task(f"Reading {Path(path).name}", total=Path(path).stat().st_size)
         first_line = 1
@@ -84,15 +86,15 @@ def ingest_criteo(
             indices = np.empty((len(ends), len(starts)), dtype=np.int32)
             times = np.empty((2, len(ends)), dtype=np.int64)
             tabs = np.empty(len(ends), dtype=np.int64)
-            _parse(block, ends, starts, np.uint64(n_columns), indices, times, tabs)
+            _parse(block, ends, starts, _EDGES, np.uint64(n_columns), indices, times, tabs)
             bad = np.flatnonzero(tabs != 18)
             if len(bad):
                 start = 0 if bad[0] == 0 else int(ends[bad[0] - 1]) + 1
                 shown = bytes(block[start : int(ends[bad[0]])])[:80]
                 raise ValueError(
                     f"{Path(path).name}: {len(bad)} of {len(ends)} lines from line {first_line} on are not made of 19 fields "
-                    f"separated by tabs, the first two of them whole seconds; the first such is line {first_line + bad[0]} "
-                    f"({shown!r}). Pass the file as it was published, uncompressed or gzipped."
+                    f"separated by tabs, the first two of them whole seconds and the next eight integers; the first such is line "
+                    f"{first_line + bad[0]} ({shown!r}). Pass the file as it was published, uncompressed or gzipped."
                 )
             none = np.zeros(len(ends), dtype=bool)
             click = TimeColumn(times[0], none, "seconds", False)
@@ -103,11 +105,34 @@ def ingest_criteo(
             bar.update(task, completed=_position(file))
 
 
+def bucket(value: int) -> int:
+    """The bucket of an integer, on a logarithmic scale: floor(log(v + 0.5) / log(1.5)) for v > 0, others as they are.
+
+    This is what Chapelle does with the integers of this file (``demo/advertising/naive_baseline.py`` in Vowpal Wabbit's
+    repository). Small counts keep a bucket each, larger ones share it with those up to half as large again.
+
+    >>> [bucket(v) for v in (-1, 0, 1, 2, 3, 10, 1000)]
+    [-1, 0, 1, 2, 3, 5, 17]
+    """
+    return value if value <= 0 else int(np.searchsorted(_EDGES, value, side="right"))
+
+
+# The smallest integer v of each bucket b from 1 on: v + 0.5 >= 1.5^b, in whole numbers, so that nothing is rounded.
+_EDGES = np.array([-((2 ** (b - 1) - 3**b) // 2**b) for b in range(1, 108)])
+
+
 @nb.njit(cache=True, parallel=True)
 def _parse(
-    block: Any, ends: Any, starts: Any, n_columns: Any, indices: NDArray[np.int32], times: NDArray[np.int64], tabs: Any
+    block: Any,
+    ends: Any,
+    starts: Any,
+    edges: Any,
+    n_columns: Any,
+    indices: NDArray[np.int32],
+    times: NDArray[np.int64],
+    tabs: Any,
 ) -> None:
-    """Each line's two times (microseconds, NEVER where empty), hashed fields, and number of tabs (-1: bad times)."""
+    """Each line's two times (microseconds, NEVER where empty), hashed fields, and number of tabs (-1: a bad number)."""
     for line in nb.prange(ends.size):
         p = np.int64(0) if line == 0 else ends[line - 1] + 1
         end = ends[line]
@@ -134,9 +159,23 @@ def _parse(
             h = starts[field]
             if p >= end or block[p] == 9:
                 h = fold(h, MISSING)
+            first, value = p, np.int64(0)
             while p < end and block[p] != 9:
                 h = fold(h, block[p])
+                if field < 8 and not (p == first and block[p] == 45):  # "-"
+                    digit = np.int64(block[p]) - 48
+                    if digit < 0 or digit > 9 or p - first > 17:
+                        good = False
+                    value = value * 10 + digit
                 p += 1
+            if field < 8 and p - first == 1 and block[first] == 45:
+                good = False
+            if value > 0 and block[first] != 45:
+                b = np.searchsorted(edges, value, side="right")
+                h = starts[field]
+                for unit in (100, 10, 1):
+                    if b >= unit:
+                        h = fold(h, 48 + b // unit % 10)
             indices[line, field] = into(mix(h), n_columns)
             if p < end and field + 1 < starts.size:
                 p += 1
@@ -165,7 +204,8 @@ def _line_ends(block: NDArray[np.uint8]) -> NDArray[np.int64]:
     return ends
 
 
-def _open(path: str | Path) -> IO[bytes]:
+def open_text(path: str | Path) -> IO[bytes]:
+    """A file, or what is in it where it is gzipped."""
     return gzip.open(path, "rb") if str(path).endswith(".gz") else open(path, "rb")  # type: ignore[return-value]
 
 
@@ -177,7 +217,10 @@ def _blocks(file: IO[bytes]) -> Iterator[NDArray[np.uint8]]:
     """Whole lines, a block at a time."""
     rest = b""
     while True:
-        read = file.read(_BLOCK)
+        try:
+            read = file.read(_BLOCK)
+        except (EOFError, zlib.error):
+            raise ValueError("the gzipped file is incomplete or damaged. Fetch it again.") from None
         text = rest + read
         if not read and text and not text.endswith(b"\n"):
             text += b"\n"

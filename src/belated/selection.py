@@ -42,7 +42,7 @@ L2_GRID = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 
 _FEWEST_ROWS, _FEWEST_POSITIVES = 30, 5
 _ENOUGH_ROWS = 1000
-_LEAST_SEEN = 0.05  # of a row's positives, for it to be of use in validation
+LEAST_SEEN = 0.05  # of a row's positives, for it to be of use in validation
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,13 @@ class Split:
 
     def loss(self, p: Floats) -> float:
         """Corrected log loss on the rows in valid."""
-        p = np.clip(p, 1e-15, 1.0 - 1e-15)
-        return float(-np.average(self.r * np.log(p) + (1.0 - self.r) * np.log1p(-p), weights=self.weight))
+        return corrected_loss(self.r, p, self.weight)
+
+
+def corrected_loss(r: Floats, p: Floats, weight: Floats) -> float:
+    """Mean log loss of probabilities against r = y / F(age)."""
+    p = np.clip(p, 1e-15, 1.0 - 1e-15)
+    return float(-np.average(r * np.log(p) + (1.0 - r) * np.log1p(-p), weights=weight))
 
 
 def _enough(age: Floats, y: Bools, low: float, high: float) -> bool:
@@ -141,7 +146,7 @@ def set_back(observed: Observed) -> Split | None:
     if not observed.y.any() or not known[train].any() or known[train].all():
         return None
     seen = incidence(e, d, observed.horizon, weight=observed.weight).seen(e)
-    valid &= seen >= _LEAST_SEEN
+    valid &= seen >= LEAST_SEEN
     if valid.sum() < _FEWEST_ROWS or observed.y[valid].sum() < _FEWEST_POSITIVES:
         return None
     past = observe(
