@@ -37,6 +37,7 @@ from belated.logfiles import log_options, open_log, split_names
 from belated.methods import METHODS, resolve_method
 from belated.models import LinearModel
 from belated.observed import observe
+from belated.reproduce.command import reproduce
 from belated.saving import SavedModel
 from belated.selection import L2_GRID, Choice, choose_l2
 from belated.terminal import friendly, out, show_comparison, show_diagnosis
@@ -319,36 +320,7 @@ def demo(report: Path, json_file: Path | None, rows: int) -> None:
     )
 
 
-@main.command()
-@click.argument("experiment", type=click.Choice(["synthetic", "toy"]))
-@click.option(
-    "--out", "folder", type=click.Path(path_type=Path), default=Path("results"), show_default=True, metavar="FOLDER"
-)
-@click.option(
-    "--trials", type=click.IntRange(1), metavar="N", help="Data sets to draw; by default 20 (synthetic) or 100 (toy)."
-)
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="At a time; by default one a core.")
-@friendly
-def reproduce(experiment: str, folder: Path, trials: int | None, jobs: int | None) -> None:
-    """Run an experiment of the literature again: tables and pictures go to a folder.
-
-    \b
-    synthetic   Yasui and Kato 2022, their figure: relative log loss against the strength of a drift
-    toy         Chapelle 2014: one campaign, retrained every day
-
-    An interrupted run goes on where it stopped.
-    """
-    try:
-        from belated.reproduce.synthetic import reproduce_synthetic
-        from belated.reproduce.toy import reproduce_toy
-
-        if experiment == "synthetic":
-            reproduce_synthetic(folder, trials or 20, jobs=jobs)
-        else:
-            reproduce_toy(folder, trials or 100, jobs)
-    except ImportError as error:
-        raise ValueError(f"this needs {error.name}: pip install 'belated[report,tune]'.") from None
-    out.print(f"Results: {_plain(str(folder))}")
+main.add_command(reproduce)
 
 
 def _duration(text: str | None, log: EventLog) -> Any:
