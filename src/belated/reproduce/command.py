@@ -89,9 +89,11 @@ def criteo(
     """Yasui and Kato 2022, their table, and Chapelle's: log loss, accuracy and area under precision-recall by day.
 
     \b
-    belated reproduce criteo --data data.txt                             All of it.
-    belated reproduce criteo --data data.txt --days 54-54 --sample 0.1   A quick look.
-    belated reproduce criteo --simulate                                  On a simulated file.
+    belated reproduce criteo --data data.txt      All of it: more than an hour on two cores.
+    belated reproduce criteo --data data.txt --days 54 --sample 0.1 --lambdas 100,20      A quick look: a minute.
+    belated reproduce criteo --simulate           On a simulated file.
+
+    The published lambdas are so small that fits take long, on a sample too.
     """
     from belated.datasets.criteo import simulate_criteo
     from belated.reproduce.criteo import reproduce_criteo, show
