@@ -14,9 +14,9 @@ import torch
 from methods import every_method, simulate
 
 from belated import DelayedFeedbackClassifier, LinearModel
+from belated.data.labels import observe
 from belated.methods import METHODS
-from belated.observed import observe
-from belated.risk import WeightedRisk
+from belated.risks.base import WeightedRisk
 
 
 def main() -> None:

@@ -19,8 +19,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from belated import BL, LinearModel, TableEncoder
+from belated.data.labels import observe
 from belated.datasets import simulate_clicks
-from belated.observed import observe
 
 L2, ROUNDS = 1e-5, 5
 

@@ -15,10 +15,10 @@ import numpy as np
 from wide import SIZES, peak
 
 from belated import FieldMatrix, LinearModel
+from belated.data.labels import Observed, observe
+from belated.evaluation.validation import fit_path
 from belated.methods import METHODS, resolve_method
-from belated.observed import Observed, observe
-from belated.risk import WeightedRisk
-from belated.selection import fit_path
+from belated.risks.base import WeightedRisk
 
 
 def simulate(n: int) -> tuple[FieldMatrix, np.ndarray, np.ndarray, np.ndarray]:

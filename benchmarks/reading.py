@@ -41,7 +41,7 @@ def simulate(n: int, folder: Path) -> None:
 
 
 def read(file: Path) -> None:
-    from belated.ingest import ingest_criteo, ingest_parquet
+    from belated.data.ingest import ingest_criteo, ingest_parquet
 
     seconds = []
     for _ in range(4):

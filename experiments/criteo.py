@@ -16,8 +16,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from belated.datasets.criteo import simulate_criteo
-from belated.reproduce.criteo import LAMBDAS, reproduce_criteo, show
+from belated.datasets.criteo_simulator import simulate_criteo
+from belated.reproduce.criteo_table import LAMBDAS, reproduce_criteo, show
 
 OUT = Path(__file__).parent / "results"
 STRONGER = (100.0, 20.0, 5.0, 1.0)

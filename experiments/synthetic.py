@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from belated.reproduce.synthetic import ETAS, READINGS, reproduce_synthetic
+from belated.reproduce.drift_figure import ETAS, READINGS, reproduce_synthetic
 
 OUT = Path(__file__).parent / "results"
 TRIALS = 20  # of the main reading

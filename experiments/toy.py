@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from belated.reproduce.toy import reproduce_toy
+from belated.reproduce.toy_campaign import reproduce_toy
 
 OUT = Path(__file__).parent / "results"
 RUNS = 100

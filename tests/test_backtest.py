@@ -11,12 +11,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from belated import DelayedFeedbackClassifier, EventLog, LinearModel, backtest
+from belated.data.labels import observe
 from belated.datasets import simulate_campaigns
+from belated.evaluation.metrics import log_losses
+from belated.evaluation.recommendation import draw, score_methods
+from belated.evaluation.validation import Choice, choose_l2, fit_path, set_back
 from belated.methods import resolve_method
-from belated.metrics import log_losses
-from belated.observed import observe
-from belated.selection import Choice, choose_l2, fit_path, set_back
-from belated.verdict import draw, score_methods
 
 METHODS = ["tw", "dfm-piecewise"]
 ASK = {"horizon": "10d", "methods": METHODS, "cutoffs": 3, "l2": [1e-4, 1e-3], "n_jobs": 1, "progress": False}

@@ -26,7 +26,7 @@ from belated import (
     NnDF,
     TableEncoder,
 )
-from belated.losses import Loss
+from belated.risks.losses import Loss
 
 GOOD = pd.DataFrame(
     {

@@ -19,9 +19,9 @@ import pytest
 import skops.io
 from click.testing import CliRunner
 
-from belated.cli import main
+from belated.cli.commands import main
 from belated.datasets import simulate_campaigns
-from belated.saving import SavedModel
+from belated.persistence import SavedModel
 
 
 def run(*words):
@@ -289,7 +289,7 @@ def test_an_interrupt_leaves_no_half_file(tmp_path):
         "--until",
         "2024-03-10",
     ]
-    command = [sys.executable, "-m", "belated.cli", *map(str, words)]
+    command = [sys.executable, "-m", "belated.cli.commands", *map(str, words)]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -396,7 +396,7 @@ def test_compare_says_how_to_train_and_when_there_is_too_little(log, clicks, tmp
 
 
 def test_a_report_without_its_libraries_is_refused_at_once(log, tmp_path, monkeypatch):
-    monkeypatch.setattr("belated.cli.find_spec", lambda name: None)
+    monkeypatch.setattr("belated.cli.commands.find_spec", lambda name: None)
     done = run("compare", log, "--horizon", "10d", "--report", tmp_path / "r.html")
     assert done.exit_code == 2 and "pip install 'belated[report]'" in done.stderr
 

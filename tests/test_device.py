@@ -11,7 +11,7 @@ from simulate import simulate
 
 from belated import DelayedFeedbackClassifier, FieldMatrix, LinearModel
 from belated.methods import METHODS
-from belated.solvers.device import DeviceRows, resolve_device
+from belated.solvers.device_rows import DeviceRows, resolve_device
 
 
 def fit(method, X, data, device="cpu"):

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from belated import EventLog, diagnose
-from belated.incidence import incidence
+from belated.evaluation.delay_curve import incidence
 
 
 def draws(n, seed, rate=0.3, mean=4.0, span=30.0):

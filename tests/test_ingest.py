@@ -13,8 +13,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from belated import DelayedFeedbackClassifier, EventLog, FieldMatrix
-from belated import ingest as module
-from belated.ingest import CRITEO_FIELDS, bucket, ingest_criteo, ingest_parquet
+from belated.data import ingest as module
+from belated.data.ingest import CRITEO_FIELDS, bucket, ingest_criteo, ingest_parquet
 
 WORD = 2**64 - 1
 

@@ -15,9 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from belated import BL, DFM, FSIW, PNUTW, PUTW, TW, ConvDF, DelayedFeedbackClassifier, Hazard, LinearModel, NnDF
+from belated.data.labels import observe
 from belated.methods import METHODS
-from belated.observed import observe
-from belated.risk import WeightedRisk
+from belated.risks.base import WeightedRisk
 
 L2 = 1e-3
 

@@ -23,9 +23,9 @@ from belated import (
     NnDF,
     Rescale,
 )
+from belated.data.labels import observe
 from belated.methods import METHODS
 from belated.methods.delayed_feedback import late_weights
-from belated.observed import observe
 
 EXACT = LinearModel(l2=1e-3, tol=1e-10)
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics import log_loss
 
-from belated.metrics import calibration_by, calibration_curve, expected_calibration_error, log_losses, scores
+from belated.evaluation.metrics import calibration_by, calibration_curve, expected_calibration_error, log_losses, scores
 
 
 def sample(n=5000, seed=0):

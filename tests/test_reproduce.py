@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from belated.datasets.synthetic import simulate_paper
-from belated.reproduce.synthetic import reproduce_synthetic, trial
-from belated.reproduce.toy import reproduce_toy, run_once
+from belated.datasets.yasui_kato import simulate_paper
+from belated.reproduce.drift_figure import reproduce_synthetic, trial
+from belated.reproduce.toy_campaign import reproduce_toy, run_once
 
 pytest.importorskip("optuna")
 

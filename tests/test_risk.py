@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose
 from simulate import simulate
 
 from belated import ConvDF, NnDF
-from belated.losses import LOSSES, DoubleHingeLoss
+from belated.data.labels import observe
 from belated.methods import METHODS, Hazard, resolve_method
-from belated.observed import observe
-from belated.risk import NonNegativeRisk, WeightedRisk
+from belated.risks.base import NonNegativeRisk, WeightedRisk
+from belated.risks.losses import LOSSES, DoubleHingeLoss
 
 
 def observed_of(data, window=5.0, horizon=20.0, weight=None):
@@ -155,7 +155,7 @@ def test_compiled_rows_equal_numpy(name, grid, monkeypatch):
         margins, shared = random_point(risk, seed, n=500)
         plain = risk.value_and_gradient(3 * margins, shared)
         with monkeypatch.context() as patch:
-            patch.setattr("belated.rowwise.MANY", 0)
+            patch.setattr("belated.risks.compiled.MANY", 0)
             compiled = risk.value_and_gradient(3 * margins, shared)
         for one, other in zip(plain, compiled, strict=True):
             assert_allclose(other, one, rtol=1e-10, atol=1e-14)

@@ -9,8 +9,8 @@ from scipy.special import expit
 from simulate import reveal, simulate
 
 from belated import DFM, ConvDF, DelayedFeedbackClassifier
+from belated.data.labels import observe
 from belated.methods.delayed_feedback import late_weights
-from belated.observed import observe
 
 DRAWS, HISTORY, WINDOW = 40, 12.0, 5.0
 

@@ -12,11 +12,11 @@ from scipy.special import expit
 from simulate import simulate
 
 from belated import DelayedFeedbackClassifier, FieldMatrix, LinearModel
+from belated.data.labels import observe
+from belated.evaluation.validation import fit_path
 from belated.methods import METHODS
-from belated.observed import observe
-from belated.risk import NonNegativeRisk, SeparateRisks, WeightedRisk
-from belated.selection import fit_path
-from belated.solvers import dual, wide
+from belated.risks.base import NonNegativeRisk, SeparateRisks, WeightedRisk
+from belated.solvers import dual, long_lbfgs
 from belated.solvers.rows import PlainRows, SparseRows
 
 
@@ -151,7 +151,7 @@ def test_wide_lbfgs_on_a_quadratic():
         gap = theta - target
         return float(1 + gap @ A @ gap / 2), A @ gap
 
-    found = wide.minimise_wide(objective, lambda theta: np.diag(A), np.zeros(50), 1e-15, 500)
+    found = long_lbfgs.minimise_wide(objective, lambda theta: np.diag(A), np.zeros(50), 1e-15, 500)
     assert_allclose(found.theta, target, atol=1e-6)
 
 

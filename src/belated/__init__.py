@@ -1,15 +1,15 @@
 """Classifiers for labels that arrive late."""
 
-from belated.backtest import Backtest, backtest
 from belated.classifier import DelayedFeedbackClassifier
-from belated.columns import OutcomeWarning
-from belated.diagnostics import Diagnosis, diagnose
-from belated.events import EventLog
-from belated.features import TableEncoder
-from belated.fields import FieldMatrix
+from belated.data.event_log import EventLog
+from belated.data.log_columns import OutcomeWarning
+from belated.data.snapshot import Snapshot
+from belated.evaluation.backtest import Backtest, backtest
+from belated.evaluation.diagnosis import Diagnosis, diagnose
+from belated.features.encoder import TableEncoder
+from belated.features.fields import FieldMatrix
 from belated.methods import BL, DFM, FSIW, PNUTW, PU, PUTW, STC, TW, ConvDF, Hazard, NnDF, Rescale
 from belated.models import LinearModel
-from belated.snapshot import Snapshot
 
 __version__ = "0.1.0"
 

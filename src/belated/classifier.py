@@ -23,16 +23,15 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from belated.fields import FieldMatrix
-from belated.frames import column_names, open_table, take_rows
+from belated.data.labels import Observed, observe
+from belated.evaluation.validation import AUTO, L2_GRID, Choice, choose_l2
+from belated.features.fields import FieldMatrix
 from belated.methods import BL, Method, resolve_method
 from belated.models import LinearModel, Model
-from belated.observed import Observed, observe
-from belated.selection import AUTO, L2_GRID, Choice, choose_l2
+from belated.tables.frames import column_names, open_table, take_rows
+from belated.typing import Bools, Floats
 
 logger = logging.getLogger("belated")
-
-Floats = NDArray[np.float64]
 
 
 def _gives_probabilities(classifier: DelayedFeedbackClassifier) -> bool:
@@ -52,7 +51,7 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         The correction: ``"bl"``, ``"tw"``, ``"putw"``, ``"pnutw"``, ``"convdf"``, ``"nndf"``, ``"fsiw"``, ``"dfm"``,
         ``"dfm-weibull"``, ``"dfm-piecewise"``, ``"hazard"``, ``"pu"``, ``"rescale"``, ``"stc"``, or an object such as
         ``ConvDF(normalizer="paper")``. ``"auto"`` sets the clock back, tries the usual ones on what was known then, and takes
-        the one that would have predicted best what has come since (:mod:`belated.selection`).
+        the one that would have predicted best what has come since (:mod:`belated.evaluation.validation`).
     window : float, optional
         The age from which a label counts as final, in the unit of ``elapsed``. By default the horizon.
     horizon : float, optional
@@ -222,7 +221,7 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"{X!r} does not match fit, where there were {self.n_features_in_} features.")
         return X
 
-    def _labels(self, y: Any) -> NDArray[np.bool_]:
+    def _labels(self, y: Any) -> Bools:
         y = column_or_1d(np.asarray(y), warn=True)
         if y.dtype.kind == "O":  # nullable types, and what merges leave behind
             y = np.array([np.nan if type(value).__name__ in ("NAType", "NoneType") else value for value in y])
@@ -248,11 +247,11 @@ def _is_table(X: Any) -> bool:
     return not names or any(isinstance(name, str) for name in names)
 
 
-def _take(X: Any, keep: NDArray[np.bool_]) -> Any:
+def _take(X: Any, keep: Bools) -> Any:
     return take_rows(X, keep) if _is_table(X) else X[keep]
 
 
-def _check_classes(positive: NDArray[np.bool_], weight: Floats, classes: NDArray[Any]) -> None:
+def _check_classes(positive: Bools, weight: Floats, classes: NDArray[Any]) -> None:
     if len(classes) < 2:
         raise ValueError(f"y holds one class only, {classes[0]}, in all {len(positive)} rows. A classifier needs both.")
     for side, label in ((~positive, classes[0]), (positive, classes[1])):

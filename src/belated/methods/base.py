@@ -5,28 +5,24 @@ from __future__ import annotations
 import warnings
 from typing import ClassVar, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from belated.observed import Observed
-from belated.risk import Risk
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from belated.data.labels import Observed
+from belated.risks.base import Risk
+from belated.typing import Bools, Floats, Ints
 
 
 class Learner(Protocol):
     """What a method may ask of the model while it builds its risk: to fit an auxiliary risk."""
 
-    def __call__(self, risk: Risk, rows: Bools, groups: NDArray[np.int64], at: NDArray[np.int64]) -> Floats:
+    def __call__(self, risk: Risk, rows: Bools, groups: Ints, at: Ints) -> Floats:
         """Fit ``risk`` on the features of ``rows`` and their ordered ``groups``; return the margin (n,) of all rows as
         if their groups were ``at``."""
         ...
 
 
 class Method(BaseEstimator):
-    """One correction for late labels. A subclass says what it needs and returns a :class:`~belated.risk.Risk`."""
+    """One correction for late labels. A subclass says what it needs and returns a :class:`~belated.risks.base.Risk`."""
 
     needs_window: ClassVar[bool] = False
     needs_delay: ClassVar[bool] = False

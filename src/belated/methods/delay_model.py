@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from belated.laws import Exponential, Piecewise, Weibull
-from belated.likelihoods import CureRisk, Times
+from belated.data.labels import Observed, grid_step, on_grid, quantiles
 from belated.methods.base import Learner, Method
-from belated.observed import Observed, grid_step, on_grid, quantiles
-from belated.risk import Risk
+from belated.risks.base import Risk
+from belated.risks.delay_laws import Exponential, Piecewise, Weibull
+from belated.risks.delays import CureRisk, Times
 
 
 def event_times(observed: Observed) -> tuple[Times, float]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from belated.losses import Loss, resolve_loss
+from belated.data.labels import Observed, quantiles
 from belated.methods.base import Learner, Method, warn_if_nothing_late
-from belated.observed import Observed, quantiles
-from belated.risk import NonNegativeRisk, Risk, WeightedRisk
-
-Floats = NDArray[np.float64]
+from belated.risks.base import NonNegativeRisk, Risk, WeightedRisk
+from belated.risks.losses import Loss, resolve_loss
+from belated.typing import Floats
 
 _BINS = 20
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import logit
 
-from belated.links import Ratio, Sigmoid
+from belated.data.labels import Observed
 from belated.methods.base import Learner, Method, require_mature_positives, warn_if_nothing_late
 from belated.methods.delayed_feedback import late_weights
-from belated.observed import Observed
-from belated.risk import Risk, SeparateRisks, WeightedRisk
+from belated.risks.base import Risk, SeparateRisks, WeightedRisk
+from belated.risks.links import Ratio, Sigmoid
 
 
 class Rescale(Method):

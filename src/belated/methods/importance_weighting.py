@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-from belated.losses import Loss, resolve_loss
+from belated.data.labels import Observed, quantiles
 from belated.methods.base import Learner, Method, warn_if_nothing_late
-from belated.observed import Bools, Observed, quantiles
-from belated.risk import Risk, WeightedRisk
-
-Floats = NDArray[np.float64]
+from belated.risks.base import Risk, WeightedRisk
+from belated.risks.losses import Loss, resolve_loss
+from belated.typing import Bools, Floats
 
 
 class FSIW(Method):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from belated.likelihoods import HazardRisk
+from belated.data.labels import Observed
 from belated.methods.base import Learner, Method
 from belated.methods.delay_model import check_delays, event_times, piecewise_law
-from belated.observed import Observed
-from belated.risk import Risk
+from belated.risks.base import Risk
+from belated.risks.delays import HazardRisk
 
 
 class Hazard(Method):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from belated.losses import Loss, resolve_loss
+from belated.data.labels import Observed
 from belated.methods.base import Learner, Method, require_mature_positives
-from belated.observed import Observed
-from belated.risk import Risk, WeightedRisk
+from belated.risks.base import Risk, WeightedRisk
+from belated.risks.losses import Loss, resolve_loss
 
 
 class TW(Method):

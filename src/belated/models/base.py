@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from belated.risk import Risk
-
-Floats = NDArray[np.float64]
+from belated.risks.base import Risk
+from belated.typing import Bools, Floats, Ints
 
 
 class Model(BaseEstimator):
@@ -32,9 +29,7 @@ class Model(BaseEstimator):
         """Minimise the risk plus this model's regulariser."""
         raise NotImplementedError
 
-    def side_margin(
-        self, encoded: Any, risk: Risk, rows: NDArray[np.bool_], groups: NDArray[np.int64], at: NDArray[np.int64]
-    ) -> Floats:
+    def side_margin(self, encoded: Any, risk: Risk, rows: Bools, groups: Ints, at: Ints) -> Floats:
         """Fit a one-margin risk on some rows and an ordered group beside their features; the margin of all rows at ``at``."""
         raise NotImplementedError
 

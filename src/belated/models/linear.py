@@ -11,26 +11,24 @@ from typing import Any, TypeAlias, TypeGuard
 import narwhals as nw
 import numba as nb
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from belated.features import TableEncoder
-from belated.fields import FieldMatrix
-from belated.losses import LogisticLoss
+from belated.features.encoder import TableEncoder
+from belated.features.fields import FieldMatrix
 from belated.models.base import Model
-from belated.risk import NonNegativeRisk, Risk, SeparateRisks, WeightedRisk
+from belated.risks.base import NonNegativeRisk, Risk, SeparateRisks, WeightedRisk
+from belated.risks.losses import LogisticLoss
 from belated.solvers import kernels
 from belated.solvers.continuation import minimise_corrected, minimise_rounded
-from belated.solvers.device import DeviceRows, minimise_on_device, resolve_device
+from belated.solvers.device_rows import DeviceRows, minimise_on_device, resolve_device
 from belated.solvers.dual import minimise_dual
-from belated.solvers.lbfgs import Solution, minimise
+from belated.solvers.long_lbfgs import minimise_wide
+from belated.solvers.preconditioned_lbfgs import Solution, minimise
 from belated.solvers.preconditioner import Preconditioner
 from belated.solvers.rows import PlainRows, SparseRows
-from belated.solvers.wide import minimise_wide
-
-Floats = NDArray[np.float64]
+from belated.typing import Bools, Floats, Ints
 
 # Floating point cannot always reach `tol`; a gradient this small is no reason to warn.
 _GOOD_ENOUGH = 1e-5
@@ -145,9 +143,7 @@ class LinearModel(Model):
             return SparseRows.of(matrix).margins(self.coef_, self.intercept_)
         return np.asarray(matrix @ self.coef_.T) + self.intercept_
 
-    def side_margin(
-        self, encoded: Design, risk: Risk, rows: NDArray[np.bool_], groups: NDArray[np.int64], at: NDArray[np.int64]
-    ) -> Floats:
+    def side_margin(self, encoded: Design, risk: Risk, rows: Bools, groups: Ints, at: Ints) -> Floats:
         count = int(max(groups.max(), at.max())) + 1
         problem, solution = self._solve(encoded.take(rows).with_groups(groups, count), risk)
         coef, intercept, _ = problem.unpack(solution.theta)

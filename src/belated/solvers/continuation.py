@@ -10,12 +10,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from belated.risk import NonNegativeRisk, Risk
-from belated.solvers.lbfgs import Solution
+from belated.risks.base import NonNegativeRisk, Risk
+from belated.solvers.preconditioned_lbfgs import Solution
+from belated.typing import Floats
 
-Floats = NDArray[np.float64]
 Solve = Callable[[Risk, Floats | None], Solution]
 
 logger = logging.getLogger("belated")

@@ -18,13 +18,11 @@ from dataclasses import dataclass
 
 import numba as nb
 import numpy as np
-from numpy.typing import NDArray
 
-from belated import rowwise
+from belated.risks import compiled
 from belated.solvers import kernels
 from belated.solvers.rows import SparseRows
-
-Floats = NDArray[np.float64]
+from belated.typing import Floats, SmallInts
 
 _FIRST_CHECK = 3  # epochs
 _TOO_SLOW = 0.75  # of the gap, left after an epoch
@@ -101,7 +99,7 @@ class _Dual:
         self.coef = rows.pull(u[:, None])[0] / (-2.0 * l2)
         self.bias[1] = -u.sum() / (2.0 * self.l2_bias) if free_intercept else 0.0
 
-    def epoch(self, order: NDArray[np.int32], seed: int) -> None:
+    def epoch(self, order: SmallInts, seed: int) -> None:
         kernels.shuffle(order, seed)
         spread, bias_spread = 1.0 / (2.0 * self.l2), 1.0 / (2.0 * self.l2_bias) if self.free else 0.0
         kernels.dual_epoch(*self.rows.layout, order, self.coef, self.bias, self.state, spread, bias_spread)
@@ -111,7 +109,7 @@ class _Dual:
         intercept = float(self.bias.sum())
         z = self.rows.margins(self.coef[None, :], np.array([intercept]))[:, 0]
         penalty = self.l2 * float(np.einsum("i,i->", self.coef, self.coef))
-        value = rowwise.logistic(z, self.a, self.b)[0] + penalty
+        value = compiled.logistic(z, self.a, self.b)[0] + penalty
         parts = np.empty((nb.get_num_threads(), 2))
         kernels.dual_sums(self.state, parts)
         entropy, mass = parts.sum(axis=0)

@@ -17,9 +17,8 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from belated.typing import Floats, Ints, SmallInts
 
 _AHEAD = 8  # rows
 _NEAR = 4  # rows
@@ -64,7 +63,7 @@ def _bits(count: int) -> int:
 
 
 @nb.njit(cache=True, parallel=True)
-def count_columns(indices: NDArray[np.int32], counts: NDArray[np.int32], sizes: NDArray[np.int64]) -> None:
+def count_columns(indices: SmallInts, counts: SmallInts, sizes: Ints) -> None:
     """counts[0] = how often each column occurs; ``counts`` has a line of columns for each thread.
 
     sizes[b, t] = how many columns in the share of thread t have a count of b bits.
@@ -84,7 +83,7 @@ def count_columns(indices: NDArray[np.int32], counts: NDArray[np.int32], sizes: 
 
 
 @nb.njit(cache=True, parallel=True)
-def order_columns(counts: NDArray[np.int32], places: NDArray[np.int64], columns: NDArray[np.int32]) -> None:
+def order_columns(counts: SmallInts, places: Ints, columns: SmallInts) -> None:
     """Columns in the order of ``places`` (the next free one by bits and thread); each count becomes its column's place."""
     d, threads = counts.size, places.shape[1]
     for t in nb.prange(threads):
@@ -97,13 +96,13 @@ def order_columns(counts: NDArray[np.int32], places: NDArray[np.int64], columns:
 
 
 @nb.njit(cache=True, parallel=True)
-def renumber(indices: NDArray[np.int32], place: NDArray[np.int32], out: NDArray[np.int32]) -> None:
+def renumber(indices: SmallInts, place: SmallInts, out: SmallInts) -> None:
     for p in nb.prange(indices.size):
         out[p] = place[np.uint64(indices[p])]
 
 
 @nb.njit(cache=True, parallel=True)
-def field_norms(indices: NDArray[np.int32], k: int, norms: Floats) -> None:
+def field_norms(indices: SmallInts, k: int, norms: Floats) -> None:
     """Squared length of each row of fields: k, and 2 more for each pair of fields in one column."""
     for i in nb.prange(norms.size):
         pairs = 0
@@ -114,7 +113,7 @@ def field_norms(indices: NDArray[np.int32], k: int, norms: Floats) -> None:
 
 
 @nb.njit(inline="always")
-def _ahead(indptr: Any, indices: NDArray[np.int32], k: int, i: int, end: int, line: Floats, width: int) -> None:
+def _ahead(indptr: Any, indices: SmallInts, k: int, i: int, end: int, line: Floats, width: int) -> None:
     """Ask for what row i will need: ``width`` numbers of ``line`` for each of its columns."""
     if i < end:
         start, stop = i * k, (i + 1) * k
@@ -126,7 +125,7 @@ def _ahead(indptr: Any, indices: NDArray[np.int32], k: int, i: int, end: int, li
 
 @nb.njit(cache=True, parallel=True, fastmath=_FREE)
 def margins(
-    indptr: Any, indices: NDArray[np.int32], data: Any, k: int, coef: Floats, level: Floats, out: Floats, chunks: int
+    indptr: Any, indices: SmallInts, data: Any, k: int, coef: Floats, level: Floats, out: Floats, chunks: int
 ) -> None:
     """out_i = level + sum over row i of the weights, of which there are out.shape[1] in a run for each column."""
     n, m = out.shape
@@ -154,7 +153,7 @@ def margins(
 
 
 @nb.njit(cache=True, parallel=True, fastmath=_FREE)
-def pull(indptr: Any, indices: NDArray[np.int32], data: Any, k: int, rows: Floats, squared: bool, sums: Floats) -> None:
+def pull(indptr: Any, indices: SmallInts, data: Any, k: int, rows: Floats, squared: bool, sums: Floats) -> None:
     """sums[0] = X' rows, or the same with squared values; ``sums`` has m numbers in a run for each column, a line a thread."""
     n, m, chunks = rows.shape[0], rows.shape[1], sums.shape[0]
     for t in nb.prange(chunks):
@@ -185,7 +184,7 @@ def pull(indptr: Any, indices: NDArray[np.int32], data: Any, k: int, rows: Float
 @nb.njit(cache=True, parallel=True, fastmath=_FREE)
 def logistic_pass(
     indptr: Any,
-    indices: NDArray[np.int32],
+    indices: SmallInts,
     data: Any,
     k: int,
     coef: Floats,
@@ -236,7 +235,7 @@ def logistic_pass(
 
 
 @nb.njit(cache=True)
-def shuffle(order: NDArray[np.int32], seed: int) -> None:
+def shuffle(order: SmallInts, seed: int) -> None:
     """A full random permutation: shuffling within blocks makes the dual method stall."""
     np.random.seed(seed)  # noqa: NPY002 (numba's own generator)
     for i in range(order.size - 1, 0, -1):
@@ -247,10 +246,10 @@ def shuffle(order: NDArray[np.int32], seed: int) -> None:
 @nb.njit(cache=True, fastmath={"contract", "arcp", "nsz"})
 def dual_epoch(
     indptr: Any,
-    indices: NDArray[np.int32],
+    indices: SmallInts,
     data: Any,
     k: int,
-    order: NDArray[np.int32],
+    order: SmallInts,
     coef: Floats,
     bias: Floats,
     state: Floats,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, solve_triangular
 
-Floats = NDArray[np.float64]
-Index = NDArray[np.int64]
+from belated.typing import Floats, Ints
+
+Index = Ints
 
 
 @dataclass(frozen=True)

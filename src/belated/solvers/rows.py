@@ -8,14 +8,12 @@ from typing import Any
 
 import numba as nb
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from belated.fields import FieldMatrix
-from belated.risk import WeightedRisk
+from belated.features.fields import FieldMatrix
+from belated.risks.base import WeightedRisk
 from belated.solvers import kernels
-
-Floats = NDArray[np.float64]
+from belated.typing import Bools, Floats, Ints, SmallInts
 
 
 @dataclass(frozen=True)
@@ -59,10 +57,10 @@ class PlainRows:
     def to_csr(self) -> sparse.csr_array:
         return self.matrix
 
-    def take(self, rows: NDArray[np.bool_]) -> PlainRows:
+    def take(self, rows: Bools) -> PlainRows:
         return PlainRows(self.matrix[rows])
 
-    def with_groups(self, groups: NDArray[np.int64], count: int) -> PlainRows:
+    def with_groups(self, groups: Ints, count: int) -> PlainRows:
         """The same rows with one 0/1 column more for each group."""
         n = len(groups)
         one_hot = sparse.csr_array((np.ones(n), (np.arange(n), groups)), shape=(n, count))
@@ -83,10 +81,10 @@ class SparseRows:
 
     n: int
     k: int
-    indices: NDArray[np.int32]
+    indices: SmallInts
     indptr: Any
     data: Any
-    columns: NDArray[np.int32]
+    columns: SmallInts
     n_columns: int
 
     @classmethod
@@ -163,7 +161,7 @@ class SparseRows:
         matrix.data **= 2
         return np.asarray(matrix.sum(axis=1))
 
-    def take(self, rows: NDArray[np.bool_]) -> SparseRows:
+    def take(self, rows: Bools) -> SparseRows:
         """Some of the rows, with the same columns."""
         if self.indptr is None:
             kept = self.indices.reshape(self.n, self.k)[rows]
@@ -174,7 +172,7 @@ class SparseRows:
             matrix.shape[0], 0, matrix.indices, matrix.indptr.astype(np.int64), data, self.columns, self.n_columns
         )
 
-    def with_groups(self, groups: NDArray[np.int64], count: int) -> SparseRows:
+    def with_groups(self, groups: Ints, count: int) -> SparseRows:
         """The same rows with one 0/1 column more for each group."""
         extra = (len(self.columns) + groups).astype(np.int32)
         columns = np.concatenate([self.columns, self.n_columns + np.arange(count, dtype=np.int32)])

@@ -1,0 +1,3 @@
+"""Room."""
+
+from belated.cli.commands import main as main

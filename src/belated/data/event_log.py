@@ -1,0 +1,330 @@
+"""EventLog: who arrived when, and who turned positive when."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from belated.data.log_columns import Shown, check_arrivals, check_clocks, feature_names, match, report, times
+from belated.data.snapshot import Snapshot
+from belated.data.times import DAY, NEVER, TimeColumn, parse_duration, parse_instant, show_instant
+from belated.features.fields import FieldMatrix
+from belated.tables.frames import decoded, open_table, require, take_rows, to_arrow
+from belated.tables.refusal import refuse
+from belated.typing import Bools, Ints
+
+logger = logging.getLogger("belated")
+
+
+class EventLog:
+    """Facts about samples: features, the instant of arrival, and the instant of the outcome if there was one.
+
+    Make one with :meth:`from_frame` or :meth:`from_frames`; then :meth:`snapshot` gives what was known at an instant
+    and :meth:`matured` the final labels. Times are datetimes (with a zone, or without one and then read as UTC), ISO
+    8601 strings, or seconds as numbers. The rows need not be sorted.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> df = pd.DataFrame({
+    ...     "campaign": ["a", "a", "b"],
+    ...     "click_time": ["2024-03-01", "2024-03-02", "2024-03-04"],
+    ...     "conversion_time": ["2024-03-03", None, "2024-03-09"],
+    ... })
+    >>> log = EventLog.from_frame(df, arrival="click_time", outcome="conversion_time")
+    >>> log
+    EventLog(rows=3, positive=2, features=['campaign'], from 2024-03-01 00:00:00+00:00 to 2024-03-09 00:00:00+00:00, times without a zone read as UTC)
+    >>> snap = log.snapshot(as_of="2024-03-05", lookback="21d", horizon="30d")
+    >>> snap.y.tolist(), snap.elapsed.tolist(), snap.delay.tolist()
+    ([1, 0, 0], [4.0, 3.0, 1.0], [2.0, nan, nan])
+    """
+
+    def __init__(self, frame: Any, arrival: Ints, outcome: Ints, clock: str, zoned: bool, until: int) -> None:
+        self._frame = frame
+        self._arrival = arrival
+        self._outcome = outcome
+        self._clock = clock
+        self._zoned = zoned
+        self._until = until
+
+    @classmethod
+    def from_frame(
+        cls, frame: Any, *, arrival: str, outcome: str, features: Sequence[str] | None = None, until: Any = None
+    ) -> EventLog:
+        """Read a log from one table.
+
+        Parameters
+        ----------
+        frame : pandas, polars or pyarrow table
+        arrival, outcome : str
+            Columns of times. A missing outcome means none has been seen.
+        features : sequence of str, optional
+            Feature columns; by default all the others.
+        until : instant, optional
+            How far the log reaches. By default the latest time in it.
+        """
+        table = open_table(frame, "the log")
+        require(table, [arrival, outcome], "the log")
+        chosen = feature_names(features, table, (arrival, outcome), "the log")
+        if arrival == outcome:
+            raise ValueError(f"arrival and outcome name the same column, {arrival!r}.")
+        arrivals, outcomes = times(table, arrival), times(table, outcome)
+        check_arrivals(arrivals, arrival)
+        check_clocks(arrivals, arrival, outcomes, outcome)
+        early = ~outcomes.missing & (outcomes.micros < arrivals.micros)
+        refuse(
+            early,
+            outcome,
+            "{count} before the arrival",
+            Shown(outcomes.micros, arrivals.clock),
+            "Correct these times, drop the rows, or empty the outcome if it belongs to something else.",
+        )
+        return cls._build(
+            table,
+            chosen,
+            arrivals,
+            np.where(outcomes.missing, NEVER, outcomes.micros),
+            int(outcomes.micros[~outcomes.missing].max(initial=-NEVER)),
+            until,
+        )
+
+    @classmethod
+    def from_frames(
+        cls,
+        arrivals: Any,
+        outcomes: Any,
+        *,
+        key: str,
+        arrival: str,
+        outcome: str,
+        features: Sequence[str] | None = None,
+        until: Any = None,
+    ) -> EventLog:
+        """Read a log from a table of arrivals and a table of outcomes that share the column ``key``.
+
+        The first outcome at or after an arrival counts. Outcomes that match no arrival, or that come before theirs, are
+        left out with an :class:`OutcomeWarning` that counts them.
+        """
+        table, events = (
+            open_table(arrivals, "the table of arrivals"),
+            open_table(outcomes, "the table of outcomes", may_be_empty=True),
+        )
+        require(table, [key, arrival], "the table of arrivals")
+        chosen = feature_names(features, table, (key, arrival, outcome), "the table of arrivals")
+        require(events, [key, outcome], "the table of outcomes")
+        start, end = times(table, arrival), times(events, outcome)
+        check_arrivals(start, arrival)
+        check_clocks(start, arrival, end, outcome)
+        row_of, keys = match(table, events, key)
+        refuse(
+            end.missing,
+            outcome,
+            "{count} missing in the table of outcomes",
+            ["missing"] * len(end.missing),
+            "Drop them.",
+        )
+        unmatched = row_of < 0
+        early = ~unmatched & (end.micros < start.micros[row_of])
+        report(unmatched, keys, key, "match no arrival")
+        report(early, keys, key, "come before their arrival")
+        usable = ~unmatched & ~early
+        first = np.full(len(table), NEVER)
+        np.minimum.at(first, row_of[usable], end.micros[usable])
+        return cls._build(table, chosen, start, first, int(end.micros[usable].max(initial=-NEVER)), until)
+
+    @classmethod
+    def open(cls, folder: str | Path) -> EventLog:
+        """Open what :mod:`belated.data.ingest` wrote, without loading it: features are a memory-mapped ``FieldMatrix``."""
+        folder = Path(folder)
+        fields = FieldMatrix.open(folder)
+        try:
+            about = json.loads((folder / "log.json").read_text())
+            arrival, outcome = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("arrival", "outcome"))
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{folder} holds no log ({error}). Make one with belated.data.ingest.") from None
+        return cls(fields, arrival, outcome, about["clock"], about["zoned"], about["until"])
+
+    @classmethod
+    def _build(
+        cls,
+        table: nw.DataFrame[Any],
+        features: Sequence[str],
+        arrivals: TimeColumn,
+        outcome: Ints,
+        latest_outcome: int,
+        until: Any,
+    ) -> EventLog:
+        latest = max(int(arrivals.micros.max()), latest_outcome)
+        reach = latest if until is None else parse_instant(until, "until", arrivals.clock)
+        if reach < latest:
+            raise ValueError(
+                f"until={until!r} is before the latest time in the log, {show_instant(latest, arrivals.clock)}."
+            )
+        frame = table.select(list(features)).to_native()
+        log = cls(frame, arrivals.micros, outcome, arrivals.clock, arrivals.zoned, reach)
+        logger.info("%r", log)
+        return log
+
+    @property
+    def features(self) -> list[str]:
+        """Names of the feature columns; numbers where they are fields."""
+        if isinstance(self._frame, FieldMatrix):
+            return [f"field {j}" for j in range(self._frame.n_fields)]
+        return list(nw.from_native(self._frame, eager_only=True).columns)
+
+    @property
+    def frame(self) -> Any:
+        """The features of all rows."""
+        return self._frame
+
+    @property
+    def clock(self) -> str:
+        """``"datetime"`` or ``"seconds"``."""
+        return self._clock
+
+    @property
+    def first(self) -> int:
+        """The first arrival, in microseconds on this log's clock."""
+        return int(self._arrival.min())
+
+    @property
+    def last(self) -> int:
+        """The last arrival, in microseconds on this log's clock."""
+        return int(self._arrival.max())
+
+    @property
+    def until(self) -> int:
+        """How far the log reaches, in microseconds on its clock."""
+        return self._until
+
+    @property
+    def grid(self) -> int:
+        """The step of all times in microseconds, from the first arrival: a day where a log is stamped by the day."""
+        late = self._outcome[self._outcome != NEVER] - self.first
+        return int(np.gcd(np.gcd.reduce(self._arrival - self.first), np.gcd.reduce(late, initial=0))) or 1
+
+    def bare(self) -> EventLog:
+        """The same log without features."""
+        return EventLog(pa.table({}), self._arrival, self._outcome, self._clock, self._zoned, self._until)
+
+    def sample(self, share: float, seed: int = 0) -> EventLog:
+        """About this share of the rows, drawn at random."""
+        if not 0 < share <= 1:
+            raise ValueError(f"share={share!r} must be above 0 and at most 1.")
+        keep = np.random.default_rng(seed).uniform(size=len(self)) < share
+        if not keep.any():
+            raise ValueError(f"share={share!r} of {len(self)} rows leaves none.")
+        frame, arrival, outcome = take_rows(self._frame, keep), self._arrival[keep], self._outcome[keep]
+        return EventLog(frame, arrival, outcome, self._clock, self._zoned, self._until)
+
+    @property
+    def positives(self) -> int:
+        """How many rows have an outcome, whenever it came."""
+        return int((self._outcome != NEVER).sum())
+
+    def fingerprint(self) -> bytes:
+        """Different for logs that differ in any row, feature or time."""
+        digest = hashlib.blake2b(f"{self.features} {self._clock} {self._until}".encode(), digest_size=16)
+        for array in (self._arrival, self._outcome):
+            digest.update(np.ascontiguousarray(array).data)
+        if nw.dependencies.is_into_dataframe(self._frame):
+            table = open_table(self._frame, "the log", may_be_empty=True)
+            for name in table.columns:
+                values = decoded(to_arrow(table, name))
+                digest.update(f"{values.type} {values.offset} {len(values)}".encode())
+                for buffer in values.buffers():
+                    digest.update(b"" if buffer is None else buffer)
+        else:
+            digest.update(np.ascontiguousarray(self._frame.indices).data)
+        return digest.digest()
+
+    def __len__(self) -> int:
+        return len(self._arrival)
+
+    def __repr__(self) -> str:
+        zone = ", times without a zone read as UTC" if self._clock == "datetime" and not self._zoned else ""
+        start, end = show_instant(int(self._arrival.min()), self._clock), show_instant(self._until, self._clock)
+        return f"EventLog(rows={len(self)}, positive={self.positives}, features={self.features}, from {start} to {end}{zone})"
+
+    def snapshot(self, as_of: Any, lookback: Any = None, horizon: Any = None) -> Snapshot:
+        """What was known at ``as_of``: rows that had arrived, outcomes that had happened.
+
+        Parameters
+        ----------
+        as_of : instant
+            Everything stamped at or before it is known; nothing later has any influence. Without a zone it is UTC.
+        lookback : duration, optional
+            Only rows that arrived at most this long before ``as_of``. By default all.
+        horizon : duration, optional
+            Outcomes later than this after arrival count as negative. By default there is no limit.
+        """
+        now = parse_instant(as_of, "as_of", self._clock)
+        first = int(self._arrival.min())
+        if not first <= now <= self._until:
+            raise ValueError(
+                f"as_of={as_of!r} is outside the log, which runs from {show_instant(first, self._clock)} to "
+                f"{show_instant(self._until, self._clock)}. If the log is known to reach further, pass until= when making it."
+            )
+        reach = NEVER if lookback is None else parse_duration(lookback, "lookback", self._clock)
+        limit = None if horizon is None else parse_duration(horizon, "horizon", self._clock)
+        return self._view(self._within(now, reach), now, limit, f"as_of={as_of!r} with lookback={lookback!r}")
+
+    def at(self, now: int, lookback: int, horizon: int | None, final: bool = False) -> Snapshot:
+        """:meth:`snapshot` in microseconds; with ``final``, of the same rows with all outcomes that the log knows."""
+        asked = f"{lookback / DAY:g} days before {show_instant(now, self._clock)}"
+        return self._view(self._within(now, lookback), self._until if final else now, horizon, asked)
+
+    def _within(self, now: int, lookback: int) -> Bools:
+        age = now - self._arrival
+        return (age >= 0) & (age <= lookback)
+
+    def after(self, now: int, period: int, horizon: int) -> Snapshot:
+        """:meth:`matured` for the rows with ``now < arrival <= now + period``, in microseconds."""
+        asked = f"{period / DAY:g} days after {show_instant(now, self._clock)}"
+        keep = (self._arrival > now) & (self._arrival <= now + period)
+        return self._view(keep, self._until, horizon, asked)
+
+    def matured(self, start: Any, end: Any, horizon: Any) -> Snapshot:
+        """Final labels of the rows with ``start <= arrival < end``, for evaluation.
+
+        Refuses when the log does not reach a whole ``horizon`` past each of these rows. On a log stamped by the day, a
+        row of day ``start`` is in: to test after a snapshot, start on the day that follows its ``as_of``.
+        """
+        begin, stop = parse_instant(start, "start", self._clock), parse_instant(end, "end", self._clock)
+        if begin >= stop:
+            raise ValueError(f"start={start!r} must be before end={end!r}.")
+        limit = parse_duration(horizon, "horizon", self._clock)
+        keep = (self._arrival >= begin) & (self._arrival < stop)
+        unripe = keep & (self._arrival + limit > self._until)
+        if unripe.any():
+            last = show_instant(self._until - limit, self._clock)
+            raise ValueError(
+                f"{int(unripe.sum())} of {int(keep.sum())} rows between start={start!r} and end={end!r} arrived less than "
+                f"horizon={horizon!r} before the log ends ({show_instant(self._until, self._clock)}), so their labels are "
+                f"not final. End at {last} or earlier, or shorten the horizon."
+            )
+        return self._view(keep, self._until, limit, f"start={start!r}, end={end!r}")
+
+    def _view(self, keep: Bools, now: int, horizon: int | None, asked: str) -> Snapshot:
+        if not keep.any():
+            raise ValueError(f"no rows of the log arrived within {asked}.")
+        arrival, outcome = self._arrival[keep], self._outcome[keep]
+        limit = NEVER - 1 if horizon is None else horizon
+        delay = np.where(outcome == NEVER, NEVER, outcome - arrival)
+        known = (outcome <= now) & (delay <= limit)
+        return Snapshot(
+            X=take_rows(self._frame, keep),
+            as_of_micros=now,
+            clock=self._clock,
+            elapsed_micros=now - arrival,
+            delay_micros=np.where(known, delay, NEVER),
+            horizon=None if horizon is None else limit / DAY,
+        )

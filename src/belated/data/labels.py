@@ -1,0 +1,213 @@
+"""Observed: the labels of a snapshot, their times, and everything a window says about them.
+
+With elapsed time e, delay d, label y and window w (the paper's tau):
+
+==========  ===========================================  ===================================
+name        definition                                   meaning
+==========  ===========================================  ===================================
+mature      e >= w                                       old enough for its label to be final
+rewound     e - w                                        age when the clock is set back by w
+early       y and d <= e - w                             was positive already back then
+late        mature and y and not early                   turned positive during the last w
+==========  ===========================================  ===================================
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from belated.tables.refusal import refuse
+from belated.typing import Bools, Floats
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Labels and times of n samples, all arrays of shape (n,). Make one with :func:`observe`, which checks them.
+
+    ``elapsed`` and ``delay`` are None where the caller gave none: every label then counts as final.
+    """
+
+    y: Bools
+    weight: Floats
+    elapsed: Floats | None = None
+    delay: Floats | None = None
+    window: float | None = None
+    horizon: float | None = None
+
+    def take(self, rows: Bools) -> Observed:
+        """The same of some rows."""
+        elapsed = None if self.elapsed is None else self.elapsed[rows]
+        delay = None if self.delay is None else self.delay[rows]
+        return replace(self, y=self.y[rows], weight=self.weight[rows], elapsed=elapsed, delay=delay)
+
+    @cached_property
+    def total(self) -> float:
+        """N, the total weight."""
+        return float(self.weight.sum())
+
+    @cached_property
+    def mature(self) -> Bools:
+        if self.elapsed is None or self.window is None:
+            return np.ones(len(self.y), dtype=bool)
+        return self.elapsed >= self.window - self.tick
+
+    @cached_property
+    def mature_total(self) -> float:
+        """M, the total weight of mature rows."""
+        return float(self.weight[self.mature].sum())
+
+    @cached_property
+    def rewound(self) -> Floats:
+        """Age at the rewound time; meaningful for mature rows."""
+        assert self.elapsed is not None and self.window is not None
+        return np.maximum(self.elapsed - self.window, 0.0)
+
+    @cached_property
+    def early(self) -> Bools:
+        if self.delay is None:
+            return self.y
+        return self.y & self.mature & (np.where(self.y, self.delay, np.inf) <= self.rewound + self.tick)
+
+    @cached_property
+    def late(self) -> Bools:
+        if self.delay is None:
+            return np.zeros(len(self.y), dtype=bool)
+        return self.y & self.mature & ~self.early
+
+    @cached_property
+    def tick(self) -> float:
+        """Times closer than this are equal, so that ties survive a change of unit."""
+        return 0.0 if self.elapsed is None else 1e-12 * float(self.elapsed.max())
+
+
+def observe(
+    y: Bools,
+    elapsed: Any = None,
+    delay: Any = None,
+    sample_weight: Floats | None = None,
+    window: float | None = None,
+    horizon: float | None = None,
+    positive: Any = 1,
+) -> Observed:
+    """Check labels and times as they enter, and hold them together; ``positive`` is the label where ``y``."""
+    weight = np.ones(len(y)) if sample_weight is None else sample_weight
+    window, horizon = _positive(window, "window"), _positive(horizon, "horizon")
+    if window is not None and horizon is not None and horizon < window:
+        raise ValueError(
+            f"horizon={horizon:g} is shorter than window={window:g}: nothing arrives after the horizon, so the window can be no longer."
+        )
+    if elapsed is None and delay is not None:
+        raise ValueError(
+            "delay was given without elapsed. Pass both, as in fit(X, y, elapsed=snap.elapsed, delay=snap.delay)."
+        )
+    if elapsed is None:
+        return Observed(y, weight, window=None, horizon=horizon)
+    elapsed = _column(elapsed, "elapsed", len(y))
+    refuse(
+        ~np.isfinite(elapsed), "elapsed", "{count} not finite", elapsed, "Every row needs the time since its arrival."
+    )
+    refuse(elapsed < 0, "elapsed", "{count} negative", elapsed, "Drop rows that had not arrived yet.")
+    observed = Observed(y, weight, elapsed, None, window if window is not None else horizon, horizon)
+    if delay is None:
+        return observed
+    delay = _column(delay, "delay", len(y))
+    tick = observed.tick
+    refuse(np.isinf(delay), "delay", "{count} infinite", delay, "Use NaN where no positive has been seen.")
+    refuse(
+        delay < 0,
+        "delay",
+        "{count} negative",
+        delay,
+        "A positive cannot come before its arrival; correct or drop these rows.",
+    )
+    refuse(
+        y & np.isnan(delay),
+        "delay",
+        f"{{count}} missing although y is {positive}",
+        delay,
+        "Give the delay of every positive, or set y to 0.",
+    )
+    refuse(
+        ~y & ~np.isnan(delay),
+        "delay",
+        f"{{count}} known although y is not {positive}",
+        delay,
+        "Use NaN there, or change the label.",
+    )
+    refuse(
+        delay > elapsed + tick,
+        "delay",
+        "{count} larger than the elapsed time",
+        delay,
+        "Such a positive was not known yet: set y to 0 and the delay to NaN.",
+    )
+    if horizon is not None:
+        refuse(
+            delay > horizon + tick,
+            "delay",
+            "{count} larger than the horizon",
+            delay,
+            "Positives past the horizon count as negatives: set y to 0 and the delay to NaN.",
+        )
+    return Observed(y, weight, elapsed, delay, observed.window, horizon)
+
+
+def _positive(value: Any, name: str) -> float | None:
+    if value is None:
+        return None
+    if (
+        not isinstance(value, int | float | np.integer | np.floating)
+        or isinstance(value, bool | np.timedelta64)
+        or not np.isfinite(value)
+        or value <= 0
+    ):
+        raise ValueError(f"{name}={value!r} must be a positive number, in the unit of elapsed.")
+    return float(value)
+
+
+def _column(values: Any, name: str, n: int) -> Floats:
+    """Numbers as they are, durations as days."""
+    array = np.asarray(values)
+    if array.dtype == object and any(isinstance(value, timedelta) for value in array.ravel()):
+        array = np.array(
+            [np.timedelta64("NaT") if v is None or v != v else np.timedelta64(v, "us") for v in array.ravel()]
+        )
+    if array.dtype.kind == "m":
+        array = np.where(np.isnat(array), np.nan, array / np.timedelta64(1, "D"))
+    if array.dtype == object:
+        with suppress(TypeError, ValueError):
+            array = np.array([np.nan if value is None else float(value) for value in array])
+    if array.dtype.kind not in "iufb":
+        raise ValueError(f"column {name!r} must hold numbers or durations, got {array.dtype}.")
+    if array.shape != (n,):
+        raise ValueError(f"column {name!r} has shape {array.shape}, but there are {n} rows.")
+    return array.astype(np.float64)
+
+
+def grid_step(values: Floats) -> float:
+    """The step of the grid on which values lie (1 for whole days), or 0 where they lie on none."""
+    distinct = np.unique(values)
+    gaps = np.diff(distinct)
+    # Rounding may split one value in two.
+    gaps = gaps[gaps > 1e-12 * distinct[-1]]
+    step = float(gaps.min()) if len(gaps) else 0.0
+    return step if step and on_grid(distinct, step) else 0.0
+
+
+def on_grid(values: Floats, step: float) -> bool:
+    steps = values / step
+    return bool(np.abs(steps - np.rint(steps)).max() < 1e-6)
+
+
+def quantiles(values: Floats, weight: Floats, count: int) -> Floats:
+    """Distinct weighted quantiles at 1/count, ..., (count-1)/count; integer weights count as repetition."""
+    if len(values) == 0:
+        return np.empty(0)
+    levels = np.arange(1, count) / count
+    return np.unique(np.quantile(values, levels, weights=weight, method="inverted_cdf"))

@@ -1,0 +1,113 @@
+"""What a backtest was asked, what it found at each cut-off, and how that is kept on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+
+from belated.data.event_log import EventLog
+from belated.methods import Method
+from belated.models import Model
+from belated.typing import Bools, Floats
+
+logger = logging.getLogger("belated")
+
+
+@dataclass(frozen=True)
+class CutoffResult:
+    """Predictions at one cut-off: one array for each method, for the rows of the following period."""
+
+    as_of: str
+    rows: int
+    positive: int  # of the rows, as known at the cut-off
+    y: Bools  # final labels of the following period
+    days: Floats  # from the cut-off to each arrival
+    group: NDArray[Any] | None
+    p: dict[str, Floats]
+    l2: dict[str, float | None]
+    failed: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a backtest was asked to do; durations are in days."""
+
+    horizon: float
+    window: float
+    lookback: float
+    period: float
+    methods: tuple[str, ...]
+    l2: tuple[float, ...]
+    group: str | None
+    seed: int
+
+
+class Store:
+    """Finished cut-offs on disk, under a name that says of what log, settings, methods and model."""
+
+    def __init__(
+        self, folder: str | Path | None, log: EventLog, settings: Settings, model: Model, methods: dict[str, Method]
+    ) -> None:
+        self.folder = None if folder is None else Path(folder)
+        if self.folder is not None:
+            if self.folder.exists() and not self.folder.is_dir():
+                raise ValueError(f"cache={str(folder)!r} is a file; name a folder.")
+            self.folder.mkdir(parents=True, exist_ok=True)
+            asked_of: dict[str, Any] = {"model": model, **methods}
+            parts = {name: (type(part), part.get_params()) for name, part in asked_of.items()}
+            asked = joblib.hash((settings, parts, version("belated")))
+            self.key = hashlib.blake2b(log.fingerprint() + asked.encode(), digest_size=8).hexdigest()
+
+    def _path(self, instant: int) -> Path:
+        assert self.folder is not None
+        return self.folder / f"{self.key}-{instant}.npz"
+
+    def load(self, instant: int) -> CutoffResult | None:
+        if self.folder is None or not self._path(instant).exists():
+            return None
+        try:
+            return self._read(self._path(instant))
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+            logger.warning("%s cannot be read (%s), so this cut-off is fitted again", self._path(instant), error)
+            return None
+
+    def _read(self, path: Path) -> CutoffResult:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
+            about = json.loads(str(data["about"]))
+            group = data.get("group")
+            p = {name: data[f"p{k}"] for k, name in enumerate(about["l2"])}
+            return CutoffResult(
+                y=data["y"],
+                days=data["days"],
+                group=group,
+                p=p,
+                l2=about.pop("l2"),
+                failed=about.pop("failed"),
+                **about,
+            )
+
+    def save(self, instant: int, result: CutoffResult) -> None:
+        if self.folder is None:
+            return
+        about = {"as_of": result.as_of, "rows": result.rows, "positive": result.positive}
+        about |= {"l2": result.l2, "failed": result.failed}
+        arrays: dict[str, Any] = {f"p{k}": p for k, p in enumerate(result.p.values())} | {
+            "y": result.y,
+            "days": result.days,
+        }
+        if result.group is not None:
+            arrays["group"] = result.group
+        beside = self._path(instant).with_suffix(".partial.npz")
+        np.savez(beside, about=np.array(json.dumps(about)), **arrays)
+        os.replace(beside, self._path(instant))

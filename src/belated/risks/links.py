@@ -1,0 +1,110 @@
+"""Links: from a model's margins (and a risk's shared parameters) to a probability.
+
+Links outlive training: a fitted classifier keeps one, so they hold numbers, not training rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit, logit
+
+from belated.risks.delay_laws import DelayLaw, safe_exp
+from belated.risks.losses import LogisticLoss, Loss, SquaredLoss
+from belated.typing import Floats
+
+
+class Link:
+    """Margins of shape (n, m) and shared parameters of shape (s,) to arrays of shape (n,)."""
+
+    has_probability: ClassVar[bool] = True
+
+    def probability(self, margins: Floats, shared: Floats) -> Floats:
+        raise NotImplementedError
+
+    def decision(self, margins: Floats, shared: Floats) -> Floats:
+        """A score that is positive where the positive class is likelier."""
+        return logit(self.probability(margins, shared))
+
+
+@dataclass(frozen=True)
+class Sigmoid(Link):
+    """p = sigmoid(g + shift)."""
+
+    shift: float = 0.0
+
+    def probability(self, margins: Floats, shared: Floats) -> Floats:
+        return expit(margins[:, 0] + self.shift)
+
+    def decision(self, margins: Floats, shared: Floats) -> Floats:
+        return margins[:, 0] + self.shift
+
+
+@dataclass(frozen=True)
+class Halfway(Link):
+    """p = (1 + g) / 2 cut to [0, 1]: what the squared loss estimates."""
+
+    def probability(self, margins: Floats, shared: Floats) -> Floats:
+        return np.clip((1.0 + margins[:, 0]) / 2.0, 0.0, 1.0)
+
+    def decision(self, margins: Floats, shared: Floats) -> Floats:
+        return margins[:, 0]
+
+
+@dataclass(frozen=True)
+class SignOnly(Link):
+    """A margin whose sign is all that means something, as with the double hinge."""
+
+    has_probability = False
+
+    def decision(self, margins: Floats, shared: Floats) -> Floats:
+        return margins[:, 0]
+
+
+@dataclass(frozen=True)
+class Ratio(Link):
+    """p = sigmoid(g) / sigmoid(h), at most ``ceiling``."""
+
+    ceiling: float
+
+    def probability(self, margins: Floats, shared: Floats) -> Floats:
+        return np.minimum(expit(margins[:, 0]) / expit(margins[:, 1]), self.ceiling)
+
+
+@dataclass(frozen=True)
+class CureShare(Link):
+    """p = sigmoid(g) (1 - S(H)), with S the survival of those who convert; sigmoid(g) without a horizon H."""
+
+    law: DelayLaw
+    horizon: float | None
+
+    def probability(self, margins: Floats, shared: Floats) -> Floats:
+        share = expit(margins[:, 0])
+        if self.horizon is None:
+            return share
+        return share * -np.expm1(-self.law.cumulative_at(self.horizon, shared) * safe_exp(margins[:, 1]))
+
+    def decision(self, margins: Floats, shared: Floats) -> Floats:
+        return margins[:, 0] if self.horizon is None else super().decision(margins, shared)
+
+
+@dataclass(frozen=True)
+class Incidence(Link):
+    """p = 1 - exp(-Lambda(H) exp(g)): the share that turns positive by age H."""
+
+    law: DelayLaw
+    horizon: float
+
+    def probability(self, margins: Floats, shared: Floats) -> Floats:
+        return -np.expm1(-self.law.cumulative_at(self.horizon, shared) * safe_exp(margins[:, 0]))
+
+
+def link_of(loss: Loss) -> Link:
+    """What the minimiser of a loss's risk estimates."""
+    if isinstance(loss, LogisticLoss):
+        return Sigmoid()
+    if isinstance(loss, SquaredLoss):
+        return Halfway()
+    return SignOnly()

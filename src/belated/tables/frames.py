@@ -1,0 +1,94 @@
+"""Tables of any kind (pandas, polars, pyarrow) at the edge of the library."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pyarrow as pa
+
+from belated.typing import Bools
+
+
+def open_table(frame: Any, what: str, may_be_empty: bool = False) -> nw.DataFrame[Any]:
+    """A narwhals view of a table, after the checks that every table has to pass."""
+    if isinstance(frame, pa.RecordBatch):
+        frame = pa.Table.from_batches([frame])
+    if nw.dependencies.is_into_dataframe(frame):
+        names = column_names(frame)
+        unnamed = [name for name in names if not isinstance(name, str)]
+        if unnamed:
+            raise ValueError(
+                f"{what} has columns whose names are no strings, the first of them {unnamed[0]!r}. Rename them."
+            )
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            raise ValueError(f"{what} has several columns named {', '.join(map(repr, repeated))}. Rename or drop them.")
+    try:
+        table = nw.from_native(frame, eager_only=True)
+    except TypeError:
+        hint = " Collect the lazy frame first." if "Lazy" in type(frame).__name__ else ""
+        raise ValueError(
+            f"{what} must be a pandas, polars or pyarrow table, got {type(frame).__name__}.{hint}"
+        ) from None
+    if len(table) == 0 and not may_be_empty:
+        raise ValueError(f"{what} is empty.")
+    return table
+
+
+def column_names(frame: Any) -> list[Any]:
+    """The names as the table has them: pandas allows any object, and the same one twice."""
+    return list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
+
+
+def require(table: nw.DataFrame[Any], names: Sequence[str], what: str) -> None:
+    absent = [name for name in names if name not in table.columns]
+    if absent:
+        raise ValueError(
+            f"{what} has no column {', '.join(map(repr, absent))}; its columns are {', '.join(map(str, table.columns))}."
+        )
+
+
+def to_arrow(table: nw.DataFrame[Any], name: str) -> pa.Array:
+    """One column as an Arrow array, still a dictionary where it was one, and with one kind of text."""
+    try:
+        column = table.get_column(name).to_arrow()
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, UnicodeEncodeError) as error:
+        raise ValueError(
+            f"column {name!r} cannot be read: its values are of different or unknown types ({error}). Convert it first."
+        ) from None
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(array, pa.ChunkedArray):  # several chunks too large for one
+        array = pa.concat_arrays(array.chunks)
+    return array.cast(pa.large_string()) if is_text(array.type) else array
+
+
+def as_text(table: nw.DataFrame[Any], name: str) -> pa.Array:
+    """One column as text, missing values by that name."""
+    return decoded(to_arrow(table, name)).cast(pa.large_string()).fill_null("missing")
+
+
+def decoded(array: pa.Array) -> pa.Array:
+    """A dictionary array as plain values."""
+    if not pa.types.is_dictionary(array.type):
+        return array
+    if is_text(array.type.value_type):
+        codes, words = array.indices, array.dictionary.cast(pa.large_string())
+        return words.take(codes)
+    return array.dictionary_decode()
+
+
+def is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
+def take_rows(frame: Any, keep: Bools) -> Any:
+    """The rows of a native frame (or of a matrix) where ``keep``, as the same kind of frame."""
+    if not nw.dependencies.is_into_dataframe(frame):
+        return frame[keep]
+    table = nw.from_native(frame, eager_only=True)
+    if not table.columns:  # a table without columns has no rows to take
+        return frame
+    return table[np.flatnonzero(keep)].to_native()
