@@ -14,7 +14,7 @@ test: lint
 test-browser: .venv/.browser
 	@test -n "$$CHROMIUM" || command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
 		{ SUDO=$$(test "$$(id -u)" = 0 || echo sudo); $$SUDO apt-get update -q && $$SUDO apt-get install -y -q chromium; }
-	$(BIN)/pytest tests/test_report.py --browser-required
+	$(BIN)/pytest tests/report --browser-required
 
 lint: .venv/.dev
 	$(BIN)/ruff check .

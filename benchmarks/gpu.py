@@ -14,9 +14,9 @@ import torch
 from methods import every_method, simulate
 
 from belated import DelayedFeedbackClassifier, LinearModel
-from belated.data.labels import observe
+from belated.data.labels import check_labels
 from belated.methods import METHODS
-from belated.risks.base import WeightedRisk
+from belated.risks.weighted import WeightedRisk
 
 
 def main() -> None:
@@ -63,7 +63,7 @@ def main() -> None:
             f"one BL fit at C={C}: {time.perf_counter() - start:.2f} s, {model.n_iter_} iterations, {model.objective_:.6f}",
             flush=True,
         )
-    every_method(model, rows, observe(y, elapsed, delay, None, 7.0, 21.0), list(METHODS))
+    every_method(model, rows, check_labels(y, elapsed, delay, None, 7.0, 21.0), list(METHODS))
 
 
 if __name__ == "__main__":

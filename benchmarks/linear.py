@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from belated import BL, LinearModel, TableEncoder
-from belated.data.labels import observe
+from belated.data.labels import check_labels
 from belated.datasets import simulate_clicks
 
 L2, ROUNDS = 1e-5, 5
@@ -27,7 +27,7 @@ L2, ROUNDS = 1e-5, 5
 clicks = simulate_clicks(days=64, clicks_per_day=3000)
 y = clicks["conversion_time"].is_valid().to_numpy()
 matrix = TableEncoder().fit_transform(clicks.select(["campaign", "device", "country", "price"]), np.ones(len(y)))
-risk = BL().risk(observe(y), None)  # type: ignore[arg-type]
+risk = BL().risk(check_labels(y), None)  # type: ignore[arg-type]
 
 
 def objective(coef: np.ndarray, intercept: float) -> float:

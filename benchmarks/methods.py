@@ -15,10 +15,10 @@ import numpy as np
 from wide import SIZES, peak
 
 from belated import FieldMatrix, LinearModel
-from belated.data.labels import Observed, observe
-from belated.evaluation.validation import fit_path
+from belated.data.labels import Labels, check_labels
+from belated.evaluation.fitting import fit_path
 from belated.methods import METHODS, resolve_method
-from belated.risks.base import WeightedRisk
+from belated.risks.weighted import WeightedRisk
 
 
 def simulate(n: int) -> tuple[FieldMatrix, np.ndarray, np.ndarray, np.ndarray]:
@@ -35,12 +35,12 @@ def simulate(n: int) -> tuple[FieldMatrix, np.ndarray, np.ndarray, np.ndarray]:
     return FieldMatrix(np.column_stack(columns), 2**24), y, elapsed, np.where(y, wait, np.nan)
 
 
-def every_method(model: LinearModel, rows: Any, observed: Observed, names: list[str]) -> None:
+def every_method(model: LinearModel, rows: Any, labels: Labels, names: list[str]) -> None:
     """Fit methods at four values of l2 on encoded rows, as a backtest does, and print how long each takes."""
-    whole, n = time.perf_counter(), len(observed.y)
+    whole, n = time.perf_counter(), len(labels.y)
     for name in names:
         start = time.perf_counter()
-        fits = fit_path(model, rows, resolve_method(name), observed, [1 / (2 * n * C) for C in (0.03, 0.1, 0.3, 1.0)])
+        fits = fit_path(model, rows, resolve_method(name), labels, [1 / (2 * n * C) for C in (0.03, 0.1, 0.3, 1.0)])
         iterations = [fit.model.n_iter_ for fit in fits]
         print(
             f"{name:15s} four l2: {time.perf_counter() - start:.1f} s, iterations {iterations}, peak {peak():.1f} GiB",
@@ -61,7 +61,7 @@ def main() -> None:
         start = time.perf_counter()
         rows.logistic(theta, risk, 0.0, work)
         print(f"one pass: {(time.perf_counter() - start) / n * 1e9:.1f} ns a row", flush=True)
-    every_method(model, rows, observe(y, elapsed, delay, None, 7.0, 21.0), sys.argv[2:] or list(METHODS))
+    every_method(model, rows, check_labels(y, elapsed, delay, None, 7.0, 21.0), sys.argv[2:] or list(METHODS))
 
 
 if __name__ == "__main__":

@@ -41,7 +41,8 @@ def simulate(n: int, folder: Path) -> None:
 
 
 def read(file: Path) -> None:
-    from belated.data.ingest import ingest_criteo, ingest_parquet
+    from belated.data.criteo_format import ingest_criteo
+    from belated.data.ingest import ingest_parquet
 
     seconds = []
     for _ in range(4):

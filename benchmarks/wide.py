@@ -99,7 +99,7 @@ def vowpal(options: str, rows: Any, y: Any, folder: Path) -> tuple[float, Any]:
 def fit(name: str, folder: Path, C: float, budget: float) -> dict[str, float]:
     """One fit in this process; ``budget`` is a number of iterations, or belated's tol."""
     from belated import FieldMatrix, LinearModel
-    from belated.risks.base import WeightedRisk
+    from belated.risks.weighted import WeightedRisk
 
     fields, y = FieldMatrix.open(folder / "fields"), np.load(folder / "y.npy")
     test_fields, test_y = FieldMatrix.open(folder / "test_fields"), np.load(folder / "test_y.npy")

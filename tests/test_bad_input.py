@@ -130,7 +130,7 @@ LOGS = {
     "the outcome as a feature": (lambda: one(features=["x", "out"]), "'out' cannot be a feature"),
     "a month that could be a minute": (
         lambda: one().snapshot("2024-03-03", lookback="1M"),
-        "lookback='1M' is not a duration.",
+        "lookback='1M' is not clear: m may mean minutes or months, and months differ in length. Write '1min' for minutes, or '30d'",
     ),
     "an endless lookback": (
         lambda: one().snapshot("2024-03-03", lookback=float("nan")),
@@ -236,10 +236,6 @@ class Exponential(Loss):
 FITS = {
     "delays missing": (lambda: fit(delay=None), "ConvDF needs the delay of each positive beside elapsed"),
     "delays without elapsed": (lambda: fit(elapsed=None), "delay was given without elapsed. Pass both"),
-    "no times for a delay model": (
-        lambda: fit("dfm", elapsed=None, delay=None),
-        "DFM learns from delays: pass elapsed and delay",
-    ),
     "a window but no times": (lambda: fit(elapsed=None, delay=None), "ConvDF with a window needs elapsed and delay"),
     "no window": (
         lambda: fit(window=None),

@@ -1,17 +1,69 @@
-"""Classifiers for labels that arrive late."""
+"""Classifiers for labels that arrive late.
 
-from belated.classifier import DelayedFeedbackClassifier
-from belated.data.event_log import EventLog
-from belated.data.log_columns import OutcomeWarning
-from belated.data.snapshot import Snapshot
-from belated.evaluation.backtest import Backtest, backtest
-from belated.evaluation.diagnosis import Diagnosis, diagnose
-from belated.features.encoder import TableEncoder
-from belated.features.fields import FieldMatrix
-from belated.methods import BL, DFM, FSIW, PNUTW, PU, PUTW, STC, TW, ConvDF, Hazard, NnDF, Rescale
-from belated.models import LinearModel
+Public names are imported when they are first used: ``import belated`` itself loads nothing else.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from belated.classifier import DelayedFeedbackClassifier
+    from belated.data.criteo_format import ingest_criteo
+    from belated.data.event_log import EventLog
+    from belated.data.ingest import ingest_parquet
+    from belated.data.log_columns import OutcomeWarning
+    from belated.data.snapshot import Snapshot
+    from belated.evaluation.backtest import Backtest, backtest
+    from belated.evaluation.diagnosis import Diagnosis, diagnose
+    from belated.features.encoder import TableEncoder
+    from belated.features.fields import FieldMatrix
+    from belated.methods.biased import BL
+    from belated.methods.delay_model import DFM
+    from belated.methods.delayed_feedback import ConvDF, NnDF
+    from belated.methods.heuristics import STC, Rescale
+    from belated.methods.importance_weighting import FSIW
+    from belated.methods.positive_unlabeled import PNUTW, PU, PUTW
+    from belated.methods.survival import Hazard
+    from belated.methods.time_window import TW
+    from belated.models.linear import LinearModel
+    from belated.persistence import load
+    from belated.training import TrainedModel, train
+
+# Where each public name lives.
+_HOMES = {
+    "BL": "methods.biased",
+    "DFM": "methods.delay_model",
+    "FSIW": "methods.importance_weighting",
+    "PNUTW": "methods.positive_unlabeled",
+    "PU": "methods.positive_unlabeled",
+    "PUTW": "methods.positive_unlabeled",
+    "STC": "methods.heuristics",
+    "TW": "methods.time_window",
+    "Backtest": "evaluation.backtest",
+    "ConvDF": "methods.delayed_feedback",
+    "DelayedFeedbackClassifier": "classifier",
+    "Diagnosis": "evaluation.diagnosis",
+    "EventLog": "data.event_log",
+    "FieldMatrix": "features.fields",
+    "Hazard": "methods.survival",
+    "LinearModel": "models.linear",
+    "NnDF": "methods.delayed_feedback",
+    "OutcomeWarning": "data.log_columns",
+    "Rescale": "methods.heuristics",
+    "Snapshot": "data.snapshot",
+    "TableEncoder": "features.encoder",
+    "TrainedModel": "training",
+    "backtest": "evaluation.backtest",
+    "diagnose": "evaluation.diagnosis",
+    "ingest_criteo": "data.criteo_format",
+    "ingest_parquet": "data.ingest",
+    "load": "persistence",
+    "train": "training",
+}
 
 __all__ = [
     "BL",
@@ -35,6 +87,23 @@ __all__ = [
     "Rescale",
     "Snapshot",
     "TableEncoder",
+    "TrainedModel",
     "backtest",
     "diagnose",
+    "ingest_criteo",
+    "ingest_parquet",
+    "load",
+    "train",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'belated' has no attribute {name!r}")
+    value = getattr(import_module(f"belated.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

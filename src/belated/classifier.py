@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import narwhals as nw
@@ -23,11 +24,17 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from belated.data.labels import Observed, observe
+from belated.data.durations import parse_age
+from belated.data.labels import Labels, check_labels
+from belated.data.snapshot import Snapshot
 from belated.evaluation.validation import AUTO, L2_GRID, Choice, choose_l2
 from belated.features.fields import FieldMatrix
-from belated.methods import BL, Method, resolve_method
-from belated.models import LinearModel, Model
+from belated.methods import resolve_method
+from belated.methods.base import Method
+from belated.methods.biased import BL
+from belated.models.base import Model
+from belated.models.linear import LinearModel
+from belated.persistence import ModelFile
 from belated.tables.frames import column_names, open_table, take_rows
 from belated.typing import Bools, Floats
 
@@ -55,7 +62,7 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
     window : float, optional
         The age from which a label counts as final, in the unit of ``elapsed``. By default the horizon.
     horizon : float, optional
-        The age after which nothing turns positive any more. By default there is none.
+        The age after which nothing turns positive any more, in the same unit. By default there is none.
     model : Model, optional
         The engine; by default ``LinearModel()``, and with ``method="auto"`` its l2 is chosen too.
 
@@ -66,6 +73,12 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
     method_ : Method
     model_ : Model
         The fitted engine.
+    coef_ : array of shape (m, n_columns), of linear models
+        The weights of each margin: of the rate, and for DFM and STC a second one, see their pages. Tables are encoded, so
+        there may be more columns than features; :meth:`get_feature_names_out` names them.
+    intercept_ : array of shape (m,), of linear models
+    window_, horizon_ : float or None
+        As they were used: :meth:`fit_snapshot` takes the horizon from the snapshot.
     selection_ : dict, with ``method="auto"``
         The validation loss of each method at its best l2, or why it could not be tried.
     n_features_in_ : int
@@ -78,19 +91,19 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
     >>> X, elapsed, wait = rng.normal(size=(4000, 2)), rng.uniform(0, 21, 4000), rng.exponential(3.0, 4000)
     >>> converts = rng.uniform(size=4000) < 0.3
     >>> y = (converts & (wait <= elapsed)).astype(int)
-    >>> clf = DelayedFeedbackClassifier(method="convdf", window=10.0)
+    >>> clf = DelayedFeedbackClassifier()
     >>> clf.fit(X, y, elapsed=elapsed, delay=np.where(y == 1, wait, np.nan))
-    DelayedFeedbackClassifier(method='convdf', window=10.0)
+    DelayedFeedbackClassifier()
     >>> p = clf.predict_proba(X)[:, 1]
     >>> [float(v.mean().round(2)) for v in (y, p, converts)]
-    [0.24, 0.28, 0.28]
+    [0.24, 0.29, 0.28]
     """
 
-    _fitted_on_table: bool
+    _kind_of_X_: str
 
     def __init__(
         self,
-        method: str | Method = "nndf",
+        method: str | Method = "dfm-piecewise",
         window: float | None = None,
         horizon: float | None = None,
         model: Model | None = None,
@@ -117,7 +130,42 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         sample_weight : array of shape (n,), optional
 
         Without ``elapsed`` and ``delay`` every label counts as final, and this is regularised logistic regression.
+        A fit that fails leaves the classifier as it was.
         """
+        return self._refit(X, y, elapsed, delay, sample_weight, self.horizon)
+
+    def fit_snapshot(self, snapshot: Snapshot, *, sample_weight: Any = None) -> DelayedFeedbackClassifier:
+        """Fit on what was known at a time: X, y, elapsed, delay and the horizon of a snapshot.
+
+        A horizon of the classifier's own must agree with the snapshot's.
+
+        >>> from belated import EventLog
+        >>> from belated.datasets import simulate_clicks
+        >>> log = EventLog.from_frame(simulate_clicks(days=20), arrival="click_time", outcome="conversion_time")
+        >>> DelayedFeedbackClassifier().fit_snapshot(log.snapshot(as_of="2024-01-20", horizon="14d"))
+        DelayedFeedbackClassifier()
+        """
+        mine, theirs = parse_age(self.horizon, "horizon"), snapshot.horizon
+        if mine is not None and (theirs is None or not np.isclose(mine, theirs, rtol=1e-9)):
+            said = "no horizon" if theirs is None else f"a horizon of {theirs:g} days"
+            raise ValueError(
+                f"the classifier has horizon={mine:g} but the snapshot was taken with {said}, so its labels mean something "
+                f"else. Leave the classifier's horizon out, or take the snapshot with horizon='{mine:g}d'."
+            )
+        return self._refit(snapshot.X, snapshot.y, snapshot.elapsed, snapshot.delay, sample_weight, theirs)
+
+    def _refit(
+        self, X: Any, y: Any, elapsed: Any, delay: Any, sample_weight: Any, horizon: float | None
+    ) -> DelayedFeedbackClassifier:
+        """Fit a fresh classifier, and take over all that it learned when it has; nothing of an earlier fit remains."""
+        fresh = type(self)(**{**self.get_params(deep=False), "horizon": horizon})
+        fresh._fit(X, y, elapsed, delay, sample_weight)
+        for name in [name for name in vars(self) if _is_fitted(name)]:
+            delattr(self, name)
+        self.__dict__.update({name: value for name, value in vars(fresh).items() if _is_fitted(name)})
+        return self
+
+    def _fit(self, X: Any, y: Any, elapsed: Any, delay: Any, sample_weight: Any) -> None:
         X = self._features(X, reset=True)
         positive = self._labels(y)
         check_consistent_length(X, positive)
@@ -128,37 +176,38 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         self.model_ = LinearModel() if self.model is None else clone(self.model, safe=False)
         if not isinstance(self.model_, Model):
             raise ValueError(f"model must be one of belated's models, such as LinearModel(), got {self.model!r}.")
-        observed = observe(positive, elapsed, delay, weight, self.window, self.horizon, self.classes_[-1])
-        if (
-            elapsed is None
-            and (auto or self.method_.needs_window)
-            and (self.window is not None or self.horizon is not None)
-        ):
+        labels = check_labels(positive, elapsed, delay, weight, self.window, self.horizon, self.classes_[-1])
+        if labels.all_final:
+            self._check_no_window(auto)
+        if not weight.all():
+            # A row of weight 0 is no row: neither its age nor its features count anywhere.
+            X, labels = _take(X, weight > 0), labels.take(weight > 0)
+        if auto and not labels.all_final:
+            self._choose(X, labels)
+        self.method_.check(labels)
+        _log(self.method_, labels)
+        encoded = self.model_.encode(X, labels.weight)
+        risk = self.method_.risk(labels, partial(self.model_.auxiliary_margin, encoded))
+        self.model_.fit(encoded, risk)
+        self.link_, self.window_, self.horizon_ = risk.link, labels.window, labels.horizon
+
+    def _check_no_window(self, auto: bool) -> None:
+        """Refuse a window without times, rather than ignore it."""
+        asks_for_times = auto or self.method_.needs_window
+        if asks_for_times and (self.window is not None or self.horizon is not None):
             raise ValueError(
                 f"{'auto' if auto else type(self.method_).__name__} with a window needs elapsed and delay: pass them to fit, and request them "
                 f"(set_fit_request(elapsed=True, delay=True)) where a scikit-learn meta-estimator does the fitting."
             )
-        if not weight.all():
-            # A row of weight 0 is no row: neither its age nor its features count anywhere.
-            X, observed = _take(X, weight > 0), observed.take(weight > 0)
-        if auto and elapsed is not None:
-            self._choose(X, observed)
-        self.method_.check(observed)
-        _log(self.method_, observed)
-        encoded = self.model_.encode(X, observed.weight)
-        risk = self.method_.risk(observed, partial(self.model_.side_margin, encoded))
-        self.model_.fit(encoded, risk)
-        self.link_ = risk.link
-        return self
 
-    def _choose(self, X: Any, observed: Observed) -> None:
+    def _choose(self, X: Any, labels: Labels) -> None:
         """Take the method, and unless a model was given the l2, that set back in time would have served best."""
-        if observed.delay is None:
+        if labels.delay is None:
             raise ValueError(
                 "method='auto' needs the delay of each positive beside elapsed: pass delay=snap.delay to fit."
             )
         grid = L2_GRID if self.model is None else None
-        tried = choose_l2(X, observed, clone(self.model_, safe=False), {n: resolve_method(n) for n in AUTO}, grid)
+        tried = choose_l2(X, labels, clone(self.model_, safe=False), {n: resolve_method(n) for n in AUTO}, grid)
         choices = {name: choice for name, choice in tried.items() if isinstance(choice, Choice)}
         if not choices:
             raise ValueError(
@@ -188,6 +237,36 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         positive = self.decision_function(X) > 0
         return self.classes_[positive.astype(int)]
 
+    @property
+    def coef_(self) -> Floats:
+        return self._of_linear_model("coef_")
+
+    @property
+    def intercept_(self) -> Floats:
+        return self._of_linear_model("intercept_")
+
+    def _of_linear_model(self, name: str) -> Floats:
+        """An attribute of the fitted engine; an AttributeError, as scikit-learn expects, where there is none."""
+        if "model_" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has no {name} before it is fitted.")
+        if not hasattr(self.model_, name):
+            raise AttributeError(f"{type(self.model_).__name__} has no {name}: it is not linear in the features.")
+        found: Floats = getattr(self.model_, name)
+        return found
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """A name for each column of ``coef_``: a feature of an array, or a category or range of a table's column."""
+        check_is_fitted(self, "model_")
+        if not hasattr(self.model_, "get_feature_names_out"):
+            raise AttributeError(f"{type(self.model_).__name__} has no coefficients to name.")
+        found: NDArray[np.object_] = self.model_.get_feature_names_out(input_features)
+        return found
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted classifier to a file, which :func:`belated.load` reads; loading runs no code from the file."""
+        check_is_fitted(self, "model_")
+        ModelFile(self).save(path)
+
     def _margins(self, X: Any) -> tuple[Floats, Floats]:
         check_is_fitted(self, "model_")
         return self.model_.margins(self._features(X, reset=False)), self.model_.shared_
@@ -197,13 +276,11 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
             return self._fields(X, reset)
         X = pa.Table.from_batches([X]) if isinstance(X, pa.RecordBatch) else X
         is_table = _is_table(X)
-        if not reset and is_table != self._fitted_on_table:
-            kinds = ("an array", "a table")
-            raise ValueError(
-                f"X is {kinds[is_table]} now but was {kinds[self._fitted_on_table]} in fit. Pass the same kind."
-            )
+        kind = "a table" if is_table else "an array"
+        if not reset and kind != self._kind_of_X_:
+            raise ValueError(f"X is {kind} now but was {self._kind_of_X_} in fit. Pass the same kind.")
         if reset:
-            self._fitted_on_table = is_table
+            self._kind_of_X_ = kind
         if is_table:
             if not open_table(X, "X").columns:
                 raise ValueError("X has no columns, and a classifier needs features.")
@@ -215,10 +292,13 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
     def _fields(self, X: FieldMatrix, reset: bool) -> FieldMatrix:
         if len(X) == 0:
             raise ValueError("X is empty.")
+        kind = f"a FieldMatrix of {X.n_columns} columns"
         if reset:
-            self._fitted_on_table, self.n_features_in_, self._n_columns = False, X.n_fields, X.n_columns
-        elif (self.n_features_in_, getattr(self, "_n_columns", None)) != (X.n_fields, X.n_columns):
-            raise ValueError(f"{X!r} does not match fit, where there were {self.n_features_in_} features.")
+            self._kind_of_X_, self.n_features_in_ = kind, X.n_fields
+        elif (self.n_features_in_, self._kind_of_X_) != (X.n_fields, kind):
+            raise ValueError(
+                f"{X!r} does not match fit, where X was {self._kind_of_X_} with {self.n_features_in_} features."
+            )
         return X
 
     def _labels(self, y: Any) -> Bools:
@@ -237,6 +317,11 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
         return tags
+
+
+def _is_fitted(name: str) -> bool:
+    """Whether an attribute comes from a fit: scikit-learn's convention."""
+    return name.endswith("_") and not name.startswith("__")
 
 
 def _is_table(X: Any) -> bool:
@@ -259,12 +344,12 @@ def _check_classes(positive: Bools, weight: Floats, classes: NDArray[Any]) -> No
             raise ValueError(f"every row of class {label} has sample_weight 0. A classifier needs both classes.")
 
 
-def _log(method: Method, observed: Observed) -> None:
-    n = len(observed.y)
-    if method.needs_window and observed.window is not None:
-        young, late = n - int(observed.mature.sum()), int(observed.late.sum())
+def _log(method: Method, labels: Labels) -> None:
+    n = len(labels.y)
+    if method.needs_window and labels.window is not None:
+        young, late = n - int(labels.mature.sum()), int(labels.late.sum())
         logger.info(
-            "%r: window %g, %d rows, %d of them younger, %d positives late", method, observed.window, n, young, late
+            "%r: window %g, %d rows, %d of them younger, %d positives late", method, labels.window, n, young, late
         )
     else:
         logger.info("%r: %d rows", method, n)

@@ -4,36 +4,57 @@ from __future__ import annotations
 
 import json
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-import pyarrow as pa
 import skops.io
 
-from belated.classifier import DelayedFeedbackClassifier
-from belated.tables.files import write_beside
+from belated.methods import METHODS
+from belated.tables.writing import write_beside
 
+if TYPE_CHECKING:
+    from belated.classifier import DelayedFeedbackClassifier
+
+_FORMAT = 2
+_CLASSIFIER = "belated.classifier.DelayedFeedbackClassifier"
+# Every class that a model file may name, beside NumPy's arrays and the like. A class that is not here is never built.
 _KNOWN = {
-    "belated.classifier.DelayedFeedbackClassifier",
+    _CLASSIFIER,
     "belated.features.encoder.TableEncoder",
-    *(f"belated.features.encoder._{name}" for name in ("Number", "Buckets", "OneHot", "Hashed")),
+    *(f"belated.features.columns.{name}Column" for name in ("Number", "Bucket", "Category", "Hashed")),
     "belated.models.linear.LinearModel",
-    *(f"belated.risks.losses.{name}" for name in ("LogisticLoss", "SquaredLoss", "DoubleHingeLoss")),
+    "belated.models.coefficients.SparseCoefficients",
+    *(f"belated.risks.losses.{name}Loss" for name in ("Logistic", "Squared", "DoubleHinge")),
+    *(f"belated.risks.links.{name}" for name in ("Sigmoid", "Halfway", "SignOnly", "Ratio")),
+    "belated.risks.cure.CureLink",
+    "belated.risks.hazard.HazardLink",
+    *(f"belated.risks.delay_laws.{name}" for name in ("Exponential", "Weibull", "Piecewise")),
+    *(f"belated.methods.{file}.{name}" for file, name, _ in METHODS.values()),
 }
-_KNOWN_MODULES = ("belated.methods.", "belated.risks.links.", "belated.risks.delay_laws.")
 
 
 @dataclass(frozen=True)
-class SavedModel:
-    """A fitted classifier, the columns it wants, and how it came about."""
+class ModelFile:
+    """What a model file holds: a fitted classifier, the columns it wants, and how it came about.
+
+    Attributes
+    ----------
+    classifier : DelayedFeedbackClassifier
+    features : dict of str to str
+        The name of each feature column and its kind: text, number or boolean. Empty where nobody said.
+    others : list of str
+        Columns of the training file that are no features.
+    about : dict
+        How the model came about, as plain data.
+    """
 
     classifier: DelayedFeedbackClassifier
-    features: dict[str, str]  # name and kind: text, number or boolean
-    others: list[str]  # columns of the training file that are no features
-    about: dict[str, Any]
+    features: dict[str, str] = field(default_factory=dict)
+    others: list[str] = field(default_factory=list)
+    about: dict[str, Any] = field(default_factory=dict)
 
     def save(self, path: str | Path) -> None:
         about = {
@@ -42,14 +63,15 @@ class SavedModel:
             "versions": {"python": platform.python_version()}
             | {name: version(name) for name in ("belated", "numpy", "scikit-learn", "skops")},
         }
-        state = {
-            "format": 1,
-            "classifier": self.classifier,
-            "features": self.features,
-            "others": self.others,
-            "about": json.dumps(about),
-        }
-        data = skops.io.dumps(state)
+        data = skops.io.dumps(
+            {
+                "format": _FORMAT,
+                "classifier": self.classifier,
+                "features": self.features,
+                "others": self.others,
+                "about": json.dumps(about),
+            }
+        )
 
         def write(file: IO[bytes]) -> None:
             file.write(data)
@@ -57,7 +79,7 @@ class SavedModel:
         write_beside(path, write)
 
     @classmethod
-    def load(cls, path: str | Path) -> SavedModel:
+    def load(cls, path: str | Path) -> ModelFile:
         path = Path(path)
         if not path.is_file():
             raise ValueError(f"{path}: there is no such file.")
@@ -66,29 +88,37 @@ class SavedModel:
             unknown = skops.io.get_untrusted_types(data=data)
         except Exception as error:
             raise ValueError(f"{path.name}: not a model saved by belated ({type(error).__name__}: {error}).") from None
-        strange = [name for name in unknown if name not in _KNOWN and not name.startswith(_KNOWN_MODULES)]
+        strange = [name for name in unknown if name not in _KNOWN]
         if strange:
             raise ValueError(
-                f"{path.name}: refused, because it holds {', '.join(strange[:3])}, which is no part of a model. Do not trust this file."
+                f"{path.name}: refused, because it holds {', '.join(strange[:3])}, which is no part of a model that this version "
+                f"of belated writes. Do not trust this file unless you know where it comes from."
             )
         state = skops.io.loads(data, trusted=unknown)
-        wanted = {
-            "format": int,
-            "classifier": DelayedFeedbackClassifier,
-            "features": dict,
-            "others": list,
-            "about": str,
-        }
-        if not isinstance(state, dict) or not all(isinstance(state.get(key), kind) for key, kind in wanted.items()):
+        if not isinstance(state, dict) or state.get("format") != _FORMAT or not _is_whole(state):
             raise ValueError(f"{path.name}: not a model saved by this version of belated.")
         return cls(state["classifier"], state["features"], state["others"], json.loads(state["about"]))
 
-    def predict(self, rows: pa.Table) -> Any:
-        """Probabilities of the rows of a table, whose columns must be those of training."""
-        missing = [name for name in self.features if name not in rows.column_names]
-        extra = [name for name in rows.column_names if name not in {*self.features, *self.others}]
-        if missing or extra:
-            parts = [f"lack {', '.join(map(repr, missing))}"] if missing else []
-            parts += [f"have {', '.join(map(repr, extra))}, which training did not"] if extra else []
-            raise ValueError(f"the rows {' and '.join(parts)}. Give the columns that the model was trained on.")
-        return self.classifier.predict_proba(rows.select(list(self.features)))[:, 1]
+
+def _is_whole(state: dict[str, Any]) -> bool:
+    kind = type(state.get("classifier"))
+    kinds = {"features": dict, "others": list, "about": str}
+    return f"{kind.__module__}.{kind.__qualname__}" == _CLASSIFIER and all(
+        isinstance(state.get(key), kind) for key, kind in kinds.items()
+    )
+
+
+def load(path: str | Path) -> DelayedFeedbackClassifier:
+    """Read a classifier that ``save`` or ``belated train`` wrote. No code from the file is run.
+
+    >>> import tempfile, numpy as np
+    >>> from belated import DelayedFeedbackClassifier
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 0, 1]
+    >>> clf = DelayedFeedbackClassifier(method="bl").fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     clf.save(f"{folder}/model.skops")
+    ...     again = load(f"{folder}/model.skops")
+    >>> bool((again.predict_proba(X) == clf.predict_proba(X)).all())
+    True
+    """
+    return ModelFile.load(path).classifier

@@ -1,3 +1,49 @@
-"""Room."""
+"""The command ``belated``, one command a file: each reads files, calls one public function, and shows what it found.
 
-from belated.cli.commands import main as main
+Commands are imported when they are asked for, and what they call only when they run, so that help comes at once. May
+import everything else.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from importlib import import_module
+
+import click
+
+from belated import __version__
+
+_COMMANDS = ("describe", "compare", "train", "predict", "demo", "reproduce")
+
+
+class CommandGroup(click.Group):
+    """Commands that are imported when they are asked for."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in _COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"belated.cli.{name}"), f"{name}_command")
+        return command
+
+
+@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, package_name="belated")
+@click.option("-v", "--verbose", is_flag=True, help="Say what is decided along the way.")
+def main(verbose: bool) -> None:
+    """Classifiers for labels that arrive late.
+
+    A LOG has one row for each thing that arrived (a click, a booking, a payment), with the time of its arrival, the time
+    of its outcome (a conversion, a cancellation, a chargeback) where there has been one, and features known at arrival.
+
+    \b
+    belated describe log.parquet --horizon 30d       How late are my labels?
+    belated compare log.parquet --horizon 30d        Which correction should I use, and what does it gain?
+    belated train log.parquet --method auto --horizon 30d --out model.skops
+    belated predict model.skops new.parquet --out predictions.parquet
+    belated demo                                     A comparison on a simulated log, to see what it gives.
+    """
+    logging.basicConfig(level=logging.INFO if verbose else logging.ERROR, format="%(message)s", stream=sys.stderr)

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.markup import escape as _plain
 
-from belated.cli.terminal import err, friendly, out
+from belated.cli.terminal import err, friendly, out, plain
 
 
-@click.group()
-def reproduce() -> None:
+@click.group("reproduce")
+def reproduce_command() -> None:
     """Run an experiment of the literature again: tables and pictures go to a folder.
 
     An interrupted run goes on where it stopped.
@@ -35,7 +34,7 @@ def _experiment(command: Callable[..., Any]) -> Any:
         except KeyboardInterrupt:
             err.print("Interrupted. What is done is kept; the same command goes on from there.")
             sys.exit(130)
-        out.print(f"Results: {_plain(str(folder))}")
+        out.print(f"Results: {plain(str(folder))}")
 
     place = click.option(
         "--out", "folder", type=click.Path(path_type=Path), default=Path("results"), show_default=True, metavar="FOLDER"
@@ -46,7 +45,7 @@ def _experiment(command: Callable[..., Any]) -> Any:
 _jobs = click.option("--jobs", type=click.IntRange(1), metavar="N", help="At a time; by default one a core.")
 
 
-@reproduce.command()
+@reproduce_command.command()
 @_experiment
 @click.option("--trials", type=click.IntRange(1), default=20, show_default=True, metavar="N", help="Data sets to draw.")
 @_jobs
@@ -57,7 +56,7 @@ def synthetic(folder: Path, trials: int, jobs: int | None) -> None:
     reproduce_synthetic(folder, trials, jobs=jobs)
 
 
-@reproduce.command()
+@reproduce_command.command()
 @_experiment
 @click.option("--trials", type=click.IntRange(1), default=100, show_default=True, metavar="N", help="Runs.")
 @_jobs
@@ -68,7 +67,7 @@ def toy(folder: Path, trials: int, jobs: int | None) -> None:
     reproduce_toy(folder, trials, jobs)
 
 
-@reproduce.command()
+@reproduce_command.command()
 @_experiment
 @click.option("--data", type=click.Path(path_type=Path), metavar="FILE", help="Criteo's data.txt, or data.txt.gz.")
 @click.option("--simulate", is_flag=True, help="Without that file: simulate one like it (2 GB) in the folder.")

@@ -13,9 +13,18 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
-from belated.data.log_columns import Shown, check_arrivals, check_clocks, feature_names, match, report, times
+from belated.data.durations import DAY, parse_duration
+from belated.data.log_columns import (
+    ShownInstants,
+    check_arrivals,
+    check_clocks,
+    feature_names,
+    match_keys,
+    read_time_column,
+    warn_left_out,
+)
 from belated.data.snapshot import Snapshot
-from belated.data.times import DAY, NEVER, TimeColumn, parse_duration, parse_instant, show_instant
+from belated.data.times import NEVER, TimeColumn, parse_instant, show_instant
 from belated.features.fields import FieldMatrix
 from belated.tables.frames import decoded, open_table, require, take_rows, to_arrow
 from belated.tables.refusal import refuse
@@ -76,7 +85,7 @@ class EventLog:
         chosen = feature_names(features, table, (arrival, outcome), "the log")
         if arrival == outcome:
             raise ValueError(f"arrival and outcome name the same column, {arrival!r}.")
-        arrivals, outcomes = times(table, arrival), times(table, outcome)
+        arrivals, outcomes = read_time_column(table, arrival), read_time_column(table, outcome)
         check_arrivals(arrivals, arrival)
         check_clocks(arrivals, arrival, outcomes, outcome)
         early = ~outcomes.missing & (outcomes.micros < arrivals.micros)
@@ -84,7 +93,7 @@ class EventLog:
             early,
             outcome,
             "{count} before the arrival",
-            Shown(outcomes.micros, arrivals.clock),
+            ShownInstants(outcomes.micros, arrivals.clock),
             "Correct these times, drop the rows, or empty the outcome if it belongs to something else.",
         )
         return cls._build(
@@ -120,10 +129,10 @@ class EventLog:
         require(table, [key, arrival], "the table of arrivals")
         chosen = feature_names(features, table, (key, arrival, outcome), "the table of arrivals")
         require(events, [key, outcome], "the table of outcomes")
-        start, end = times(table, arrival), times(events, outcome)
+        start, end = read_time_column(table, arrival), read_time_column(events, outcome)
         check_arrivals(start, arrival)
         check_clocks(start, arrival, end, outcome)
-        row_of, keys = match(table, events, key)
+        row_of, keys = match_keys(table, events, key)
         refuse(
             end.missing,
             outcome,
@@ -133,8 +142,8 @@ class EventLog:
         )
         unmatched = row_of < 0
         early = ~unmatched & (end.micros < start.micros[row_of])
-        report(unmatched, keys, key, "match no arrival")
-        report(early, keys, key, "come before their arrival")
+        warn_left_out(unmatched, keys, key, "match no arrival")
+        warn_left_out(early, keys, key, "come before their arrival")
         usable = ~unmatched & ~early
         first = np.full(len(table), NEVER)
         np.minimum.at(first, row_of[usable], end.micros[usable])
@@ -211,7 +220,7 @@ class EventLog:
         late = self._outcome[self._outcome != NEVER] - self.first
         return int(np.gcd(np.gcd.reduce(self._arrival - self.first), np.gcd.reduce(late, initial=0))) or 1
 
-    def bare(self) -> EventLog:
+    def without_features(self) -> EventLog:
         """The same log without features."""
         return EventLog(pa.table({}), self._arrival, self._outcome, self._clock, self._zoned, self._until)
 
@@ -277,16 +286,30 @@ class EventLog:
         limit = None if horizon is None else parse_duration(horizon, "horizon", self._clock)
         return self._view(self._within(now, reach), now, limit, f"as_of={as_of!r} with lookback={lookback!r}")
 
-    def at(self, now: int, lookback: int, horizon: int | None, final: bool = False) -> Snapshot:
-        """:meth:`snapshot` in microseconds; with ``final``, of the same rows with all outcomes that the log knows."""
-        asked = f"{lookback / DAY:g} days before {show_instant(now, self._clock)}"
-        return self._view(self._within(now, lookback), self._until if final else now, horizon, asked)
+    def snapshot_at(self, now: int, lookback: int, horizon: int | None) -> Snapshot:
+        """:meth:`snapshot`, in microseconds."""
+        return self._view(self._within(now, lookback), now, horizon, self._before(now, lookback))
+
+    def latest(self, lookback: int | None, horizon: int | None) -> Snapshot:
+        """What is known at the end of the log, of rows up to ``lookback`` older than the last arrival (None: of all).
+
+        In microseconds. Outcomes may go on after the last arrival, so the lookback does not go back from the end.
+        """
+        reach = self.last - self.first if lookback is None else lookback
+        return self.snapshot_at(self._until, reach + self._until - self.last, horizon)
+
+    def hindsight_at(self, now: int, lookback: int, horizon: int | None) -> Snapshot:
+        """The rows of :meth:`snapshot_at`, with all outcomes that the log knows today."""
+        return self._view(self._within(now, lookback), self._until, horizon, self._before(now, lookback))
+
+    def _before(self, now: int, lookback: int) -> str:
+        return f"{lookback / DAY:g} days before {show_instant(now, self._clock)}"
 
     def _within(self, now: int, lookback: int) -> Bools:
         age = now - self._arrival
         return (age >= 0) & (age <= lookback)
 
-    def after(self, now: int, period: int, horizon: int) -> Snapshot:
+    def matured_after(self, now: int, period: int, horizon: int) -> Snapshot:
         """:meth:`matured` for the rows with ``now < arrival <= now + period``, in microseconds."""
         asked = f"{period / DAY:g} days after {show_instant(now, self._clock)}"
         keep = (self._arrival > now) & (self._arrival <= now + period)

@@ -1,15 +1,15 @@
-"""Observed: the labels of a snapshot, their times, and everything a window says about them.
+"""Labels: the labels of a snapshot, their times, and everything a window says about them.
 
 With elapsed time e, delay d, label y and window w (the paper's tau):
 
-==========  ===========================================  ===================================
+=========== ============================================ ===================================
 name        definition                                   meaning
-==========  ===========================================  ===================================
+=========== ============================================ ===================================
 mature      e >= w                                       old enough for its label to be final
-rewound     e - w                                        age when the clock is set back by w
+rewound_age e - w                                        age when the clock is set back by w
 early       y and d <= e - w                             was positive already back then
 late        mature and y and not early                   turned positive during the last w
-==========  ===========================================  ===================================
+=========== ============================================ ===================================
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from typing import Any
 
 import numpy as np
 
+from belated.data.durations import parse_age
 from belated.tables.refusal import refuse
 from belated.typing import Bools, Floats
 
 
 @dataclass(frozen=True)
-class Observed:
-    """Labels and times of n samples, all arrays of shape (n,). Make one with :func:`observe`, which checks them.
+class Labels:
+    """Labels and times of n samples, all arrays of shape (n,). Make one with :func:`check_labels`, which checks them.
 
     ``elapsed`` and ``delay`` are None where the caller gave none: every label then counts as final.
     """
@@ -40,11 +41,16 @@ class Observed:
     window: float | None = None
     horizon: float | None = None
 
-    def take(self, rows: Bools) -> Observed:
+    def take(self, rows: Bools) -> Labels:
         """The same of some rows."""
         elapsed = None if self.elapsed is None else self.elapsed[rows]
         delay = None if self.delay is None else self.delay[rows]
         return replace(self, y=self.y[rows], weight=self.weight[rows], elapsed=elapsed, delay=delay)
+
+    @property
+    def all_final(self) -> bool:
+        """Whether every label counts as final, because no times were given."""
+        return self.elapsed is None
 
     @cached_property
     def total(self) -> float:
@@ -55,7 +61,7 @@ class Observed:
     def mature(self) -> Bools:
         if self.elapsed is None or self.window is None:
             return np.ones(len(self.y), dtype=bool)
-        return self.elapsed >= self.window - self.tick
+        return self.elapsed >= self.window - self.tie_width
 
     @cached_property
     def mature_total(self) -> float:
@@ -63,7 +69,7 @@ class Observed:
         return float(self.weight[self.mature].sum())
 
     @cached_property
-    def rewound(self) -> Floats:
+    def rewound_age(self) -> Floats:
         """Age at the rewound time; meaningful for mature rows."""
         assert self.elapsed is not None and self.window is not None
         return np.maximum(self.elapsed - self.window, 0.0)
@@ -72,7 +78,7 @@ class Observed:
     def early(self) -> Bools:
         if self.delay is None:
             return self.y
-        return self.y & self.mature & (np.where(self.y, self.delay, np.inf) <= self.rewound + self.tick)
+        return self.y & self.mature & (np.where(self.y, self.delay, np.inf) <= self.rewound_age + self.tie_width)
 
     @cached_property
     def late(self) -> Bools:
@@ -81,12 +87,12 @@ class Observed:
         return self.y & self.mature & ~self.early
 
     @cached_property
-    def tick(self) -> float:
+    def tie_width(self) -> float:
         """Times closer than this are equal, so that ties survive a change of unit."""
         return 0.0 if self.elapsed is None else 1e-12 * float(self.elapsed.max())
 
 
-def observe(
+def check_labels(
     y: Bools,
     elapsed: Any = None,
     delay: Any = None,
@@ -94,10 +100,10 @@ def observe(
     window: float | None = None,
     horizon: float | None = None,
     positive: Any = 1,
-) -> Observed:
+) -> Labels:
     """Check labels and times as they enter, and hold them together; ``positive`` is the label where ``y``."""
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
-    window, horizon = _positive(window, "window"), _positive(horizon, "horizon")
+    window, horizon = parse_age(window, "window"), parse_age(horizon, "horizon")
     if window is not None and horizon is not None and horizon < window:
         raise ValueError(
             f"horizon={horizon:g} is shorter than window={window:g}: nothing arrives after the horizon, so the window can be no longer."
@@ -107,17 +113,17 @@ def observe(
             "delay was given without elapsed. Pass both, as in fit(X, y, elapsed=snap.elapsed, delay=snap.delay)."
         )
     if elapsed is None:
-        return Observed(y, weight, window=None, horizon=horizon)
+        return Labels(y, weight, window=None, horizon=horizon)
     elapsed = _column(elapsed, "elapsed", len(y))
     refuse(
         ~np.isfinite(elapsed), "elapsed", "{count} not finite", elapsed, "Every row needs the time since its arrival."
     )
     refuse(elapsed < 0, "elapsed", "{count} negative", elapsed, "Drop rows that had not arrived yet.")
-    observed = Observed(y, weight, elapsed, None, window if window is not None else horizon, horizon)
+    labels = Labels(y, weight, elapsed, None, window if window is not None else horizon, horizon)
     if delay is None:
-        return observed
+        return labels
     delay = _column(delay, "delay", len(y))
-    tick = observed.tick
+    tick = labels.tie_width
     refuse(np.isinf(delay), "delay", "{count} infinite", delay, "Use NaN where no positive has been seen.")
     refuse(
         delay < 0,
@@ -155,20 +161,7 @@ def observe(
             delay,
             "Positives past the horizon count as negatives: set y to 0 and the delay to NaN.",
         )
-    return Observed(y, weight, elapsed, delay, observed.window, horizon)
-
-
-def _positive(value: Any, name: str) -> float | None:
-    if value is None:
-        return None
-    if (
-        not isinstance(value, int | float | np.integer | np.floating)
-        or isinstance(value, bool | np.timedelta64)
-        or not np.isfinite(value)
-        or value <= 0
-    ):
-        raise ValueError(f"{name}={value!r} must be a positive number, in the unit of elapsed.")
-    return float(value)
+    return Labels(y, weight, elapsed, delay, labels.window, horizon)
 
 
 def _column(values: Any, name: str, n: int) -> Floats:
@@ -188,26 +181,3 @@ def _column(values: Any, name: str, n: int) -> Floats:
     if array.shape != (n,):
         raise ValueError(f"column {name!r} has shape {array.shape}, but there are {n} rows.")
     return array.astype(np.float64)
-
-
-def grid_step(values: Floats) -> float:
-    """The step of the grid on which values lie (1 for whole days), or 0 where they lie on none."""
-    distinct = np.unique(values)
-    gaps = np.diff(distinct)
-    # Rounding may split one value in two.
-    gaps = gaps[gaps > 1e-12 * distinct[-1]]
-    step = float(gaps.min()) if len(gaps) else 0.0
-    return step if step and on_grid(distinct, step) else 0.0
-
-
-def on_grid(values: Floats, step: float) -> bool:
-    steps = values / step
-    return bool(np.abs(steps - np.rint(steps)).max() < 1e-6)
-
-
-def quantiles(values: Floats, weight: Floats, count: int) -> Floats:
-    """Distinct weighted quantiles at 1/count, ..., (count-1)/count; integer weights count as repetition."""
-    if len(values) == 0:
-        return np.empty(0)
-    levels = np.arange(1, count) / count
-    return np.unique(np.quantile(values, levels, weights=weight, method="inverted_cdf"))

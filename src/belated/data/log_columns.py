@@ -22,7 +22,7 @@ class OutcomeWarning(UserWarning):
     """Some outcomes in the log could not be used; the message says how many and why."""
 
 
-def times(table: nw.DataFrame[Any], name: str) -> TimeColumn:
+def read_time_column(table: nw.DataFrame[Any], name: str) -> TimeColumn:
     column = table.get_column(name)
     if column.dtype == nw.Object:
         _check_objects(column.to_list(), name)
@@ -54,7 +54,7 @@ def feature_names(features: Any, table: nw.DataFrame[Any], others: Sequence[str]
     return list(dict.fromkeys(features))
 
 
-class Shown:
+class ShownInstants:
     """Instants as text, made only for the one that is shown."""
 
     def __init__(self, micros: Ints, clock: str) -> None:
@@ -89,7 +89,7 @@ def check_clocks(arrivals: TimeColumn, arrival: str, outcomes: TimeColumn, outco
         )
 
 
-def match(table: nw.DataFrame[Any], events: nw.DataFrame[Any], key: str) -> tuple[Ints, list[Any]]:
+def match_keys(table: nw.DataFrame[Any], events: nw.DataFrame[Any], key: str) -> tuple[Ints, list[Any]]:
     """For each outcome the row of its arrival, or -1; and the outcomes' keys."""
     ours, theirs = (_keys(to_arrow(frame, key)) for frame in (table, events))
     nulls = np.asarray(ours.is_null())
@@ -125,7 +125,8 @@ def _keys(column: pa.Array) -> pa.Array:
     return pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.large_string())
 
 
-def report(rows: Bools, keys: Any, key: str, what: str) -> None:
+def warn_left_out(rows: Bools, keys: Any, key: str, what: str) -> None:
+    """Warn of outcomes that could not be used: how many, why, and the first of them."""
     count = int(rows.sum())
     if count:
         first = int(np.argmax(rows))

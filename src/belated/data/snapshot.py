@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 import numpy as np
 
-from belated.data.times import DAY, NEVER, parse_duration, show_instant, to_days
+from belated.data.durations import DAY, is_number, parse_duration, to_days
+from belated.data.times import NEVER, show_instant
 from belated.tables.frames import take_rows
 from belated.typing import Floats, Ints
 
@@ -66,12 +66,10 @@ class Snapshot:
 
         ``window`` is a number of days (the unit of ``elapsed``), or a duration such as ``"36h"``.
         """
-        days = isinstance(window, int | float | np.integer | np.floating) and not isinstance(
-            window, bool | np.timedelta64
-        )
-        if days and not 0 < window < 1e8:
+        days = is_number(window)
+        if days and not 0 < window < 1e6:
             raise ValueError(f"window={window!r} must be a positive number of days.")
-        back = parse_duration(timedelta(days=float(window)) if days else window, "window")
+        back = round(float(window) * DAY) if days else parse_duration(window, "window")
         keep = self.elapsed_micros >= back
         if not keep.any():
             raise ValueError(f"window={window!r} rewinds past the first arrival: no row is {back / DAY:g} days old.")

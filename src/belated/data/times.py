@@ -1,7 +1,6 @@
-"""Instants and durations, from what people write to integer microseconds.
+"""Instants, from what people write to integer microseconds; durations are in :mod:`belated.data.durations`.
 
-Inside the library an instant is an int64 count of microseconds since 1970-01-01 UTC, and a duration an int64 count of
-microseconds; both become float64 days only where arrays are handed to a method. A log keeps one of two clocks:
+Inside the library an instant is an int64 count of microseconds since 1970-01-01 UTC. A log keeps one of two clocks:
 
 - ``"datetime"``: columns of datetimes, dates or ISO 8601 strings. Without a zone they are read as UTC.
 - ``"seconds"``: columns of whole or fractional seconds, counted from any origin (Criteo's logs start near 0).
@@ -9,7 +8,6 @@ microseconds; both become float64 days only where arrays are handed to a method.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -18,66 +16,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from belated.data.durations import LATEST, is_number
 from belated.tables.frames import decoded, is_text
 from belated.tables.refusal import refuse
 from belated.typing import Bools, Floats, Ints
 
-DAY = 86_400_000_000
 NEVER = np.iinfo(np.int64).max
-
-_UNITS = {"w": 7 * DAY, "d": DAY, "h": DAY // 24, "m": DAY // 1440, "min": DAY // 1440, "s": DAY // 86400}
-_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(min|[wdhms])")
-_LATEST = 10**17  # microseconds: the year 5138; what is later is milliseconds taken for seconds, or means "never"
-
-
-def to_days(micros: Ints) -> Floats:
-    return micros / DAY
-
-
-def parse_duration(value: Any, name: str, clock: str = "datetime") -> int:
-    """Read ``"21d"``, ``"1d12h"``, a ``timedelta``, or (for a log in seconds) a number of seconds.
-
-    >>> parse_duration("36h", "lookback") == parse_duration(timedelta(days=1.5), "lookback")
-    True
-    """
-    if isinstance(value, float | np.floating) and not np.isfinite(value):
-        raise ValueError(f"{name}={value!r} is not a duration.")
-    if isinstance(value, np.timedelta64):
-        micros = int(value.astype("timedelta64[us]").astype(np.int64))
-    elif isinstance(value, timedelta):
-        micros = round(value / timedelta(microseconds=1))
-    elif isinstance(value, str):
-        text = value.strip()
-        parts = _PART.findall(text)
-        if not parts or _PART.sub("", text).strip():
-            raise ValueError(
-                f"{name}={value!r} is not a duration. Write a number with a unit (w, d, h, min, s), for example '21d' or '36h'."
-            )
-        micros = round(sum(float(number) * _UNITS[unit] for number, unit in parts))
-    elif isinstance(value, int | float | np.number) and not isinstance(value, bool):
-        if clock != "seconds":
-            raise ValueError(
-                f"{name}={value!r} has no unit, and this log holds datetimes. Write for example '{value}d' or a timedelta."
-            )
-        micros = round(float(value) * 1e6)
-    else:
-        raise ValueError(f"{name} must be a duration such as '21d' or a timedelta, got {type(value).__name__}.")
-    if micros <= 0:
-        raise ValueError(f"{name}={value!r} must be longer than zero.")
-    if micros > _LATEST:
-        raise ValueError(f"{name}={value!r} is longer than any log.")
-    return micros
 
 
 def parse_instant(value: Any, name: str, clock: str) -> int:
     """Read an instant: ISO text, ``datetime``, ``date`` or ``datetime64``, or seconds for a log in seconds."""
-    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool | np.timedelta64)
     if clock == "seconds":
-        if not is_number or not np.isfinite(value):
+        if not is_number(value) or not np.isfinite(value):
             raise ValueError(
                 f"{name}={value!r}: this log counts seconds, so give a number of seconds on the same clock."
             )
-        if abs(value) > _LATEST / 1e6:
+        if abs(value) > LATEST / 1e6:
             raise ValueError(f"{name}={value!r} is not plausible as seconds (after the year 5000).")
         return round(float(value) * 1e6)
     if isinstance(value, np.datetime64):
@@ -155,7 +109,7 @@ def read_times(column: pa.Array, name: str) -> TimeColumn:
 
 def _plausible(seconds: Floats, missing: Bools, name: str, values: Any, advice: str) -> None:
     # Before the year 5, and there is hardly a datetime to show.
-    bad = ~missing & ((seconds > _LATEST / 1e6) | (seconds < -6.2e10))
+    bad = ~missing & ((seconds > LATEST / 1e6) | (seconds < -6.2e10))
     refuse(bad, name, "{count} not plausible as a time (after the year 5000, or before the year 5)", values, advice)
 
 

@@ -18,7 +18,7 @@ from rich.progress import track
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from belated.data.ingest import open_text
+from belated.data.criteo_format import open_text
 from belated.typing import Floats, Ints
 
 ROWS, DAYS = 15_898_883, 60

@@ -8,12 +8,9 @@ on what is fitted there, with one exception that has it by name: the oracle, whi
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import joblib
@@ -21,30 +18,35 @@ import narwhals as nw
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from sklearn.base import clone
 
+from belated.data.durations import DAY, parse_duration
 from belated.data.event_log import EventLog
-from belated.data.labels import observe
-from belated.data.times import DAY, parse_duration, parse_instant, show_instant
-from belated.evaluation.delay_curve import incidence
-from belated.evaluation.results import CutoffResult, Settings, Store
-from belated.evaluation.validation import L2_GRID, Choice, choose_l2, fit_path, quietly
+from belated.data.labels import check_labels
+from belated.data.times import show_instant
+from belated.evaluation.cutoff_plan import plan_cutoffs
+from belated.evaluation.fitting import fit_path, quietly
+from belated.evaluation.progress import progress_file
+from belated.evaluation.recommendation import Recommendation, recommend
+from belated.evaluation.results import CutoffResult, ResultStore, Settings
+from belated.evaluation.summary import summarise
+from belated.evaluation.validation import L2_GRID, Choice, choose_l2
+from belated.evaluation.window import suggest_window
 from belated.features.fields import FieldMatrix
-from belated.methods import BL, METHODS, Method, resolve_method
-from belated.models import LinearModel, Model
+from belated.methods import METHODS, resolve_method
+from belated.methods.base import Method
+from belated.methods.biased import BL
+from belated.models.base import Model
+from belated.models.linear import LinearModel
 from belated.tables.frames import as_text, open_table, require
 from belated.typing import Bools, Floats
 
 logger = logging.getLogger("belated")
 
 
-_SEEN_BY_WINDOW = 0.9  # of the positives within the horizon
-
-
 @dataclass(frozen=True)
 class Backtest:
-    """Results at all cut-offs; :mod:`belated.evaluation.recommendation` turns them into tables, intervals and a recommendation."""
+    """Results at all cut-offs; :meth:`summary` and :meth:`recommend` say what they mean."""
 
     log: EventLog
     settings: Settings
@@ -64,14 +66,10 @@ class Backtest:
 
     def summary(self) -> dict[str, Any]:
         """Everything a person or a program may want to know, as plain data; the same that ``--json`` writes."""
-        from belated.evaluation.recommendation import summarise
-
         return summarise(self)
 
-    def recommend(self) -> Any:
+    def recommend(self) -> Recommendation:
         """The method, window and l2 to use now, how sure that is, and a sentence why."""
-        from belated.evaluation.recommendation import recommend
-
         return recommend(self)
 
 
@@ -123,37 +121,63 @@ def backtest(
     """
     chosen = _methods(methods)
     limit = parse_duration(horizon, "horizon", log.clock)
-    reach, step, instants = _plan(log, cutoffs, lookback, period, limit)
-    if group is not None:
-        if isinstance(log.frame, FieldMatrix):
-            raise ValueError(f"group={group!r}: a log of hashed fields has no named columns.")
-        require(open_table(log.frame, "the log"), [group], "the log")
+    plan = plan_cutoffs(log, cutoffs, lookback, period, limit)
+    _check_group(log, group)
     if window is None:
-        days = suggest_window(log, instants[0], reach, limit)
+        first = log.without_features().snapshot_at(plan.instants[0], plan.lookback, limit)
+        days = suggest_window(first, plan.lookback / DAY)
     else:
         days = parse_duration(window, "window", log.clock) / DAY
     settings = Settings(
-        limit / DAY, days, reach / DAY, step / DAY, tuple(chosen), tuple(float(v) for v in l2), group, seed
+        horizon=limit / DAY,
+        window=days,
+        lookback=plan.lookback / DAY,
+        period=plan.period / DAY,
+        methods=tuple(chosen),
+        l2=tuple(float(v) for v in l2),
+        group=group,
+        seed=seed,
     )
+    for instant in plan.instants:  # complains, if at all, before anything is fitted
+        _Task.of(log.without_features(), instant, replace(settings, group=None))
+    logger.info("backtest: %s, cut-offs %s", settings, [show_instant(i, log.clock) for i in plan.instants])
     engine = LinearModel() if model is None else model
-    for instant in instants:
-        _Task.of(log.bare(), instant, replace(settings, group=None))  # complains, if at all, before anything is fitted
-    logger.info("backtest: %s, cut-offs %s", settings, [show_instant(i, log.clock) for i in instants])
-    jobs = min(joblib.effective_n_jobs(n_jobs or -1), len(instants))
-    store = Store(cache, log, settings, engine, chosen)
-    results: dict[int, CutoffResult] = {i: found for i in instants if (found := store.load(i)) is not None}
-    missing = [i for i in instants if i not in results]
-    total = len(missing) * (len(chosen) + 1)
-    with _progress_file(total, f"Fitting at {len(missing)} cut-offs", progress) as file:
+    store = ResultStore(cache, log, settings, engine, chosen)
+    results = {i: found for i in plan.instants if (found := store.load(i)) is not None}
+    missing = [i for i in plan.instants if i not in results]
+    for instant, result in zip(missing, _run(log, missing, engine, chosen, settings, n_jobs, progress), strict=True):
+        results[instant] = result
+        store.save(instant, result)
+    return Backtest(log, settings, [results[i] for i in plan.instants], engine, chosen)
+
+
+def _run(
+    log: EventLog,
+    instants: list[int],
+    model: Model,
+    methods: dict[str, Method],
+    settings: Settings,
+    n_jobs: int | None,
+    progress: bool,
+) -> Iterator[CutoffResult]:
+    """The results at cut-offs, in their order, each as soon as it is there; several processes work on them."""
+    jobs = max(min(joblib.effective_n_jobs(n_jobs or -1), len(instants)), 1)
+    total = len(instants) * (len(methods) + 1)
+    with progress_file(total, f"Fitting at {len(instants)} cut-offs", progress) as file:
         tasks = (
-            delayed(_at)(_Task.of(log, instant, settings), clone(engine), chosen, settings, file) for instant in missing
+            delayed(_run_cutoff)(_Task.of(log, instant, settings), clone(model), methods, settings, file)
+            for instant in instants
         )
         # With one task waiting for each worker, snapshots are made when they are needed and not all at once.
-        run = Parallel(n_jobs=jobs, pre_dispatch=jobs, return_as="generator")
-        for instant, result in zip(missing, run(tasks), strict=True):
-            results[instant] = result
-            store.save(instant, result)
-    return Backtest(log, settings, [results[i] for i in instants], engine, chosen)
+        yield from Parallel(n_jobs=jobs, pre_dispatch=jobs, return_as="generator")(tasks)
+
+
+def _check_group(log: EventLog, group: str | None) -> None:
+    if group is None:
+        return
+    if isinstance(log.frame, FieldMatrix):
+        raise ValueError(f"group={group!r}: a log of hashed fields has no named columns.")
+    require(open_table(log.frame, "the log"), [group], "the log")
 
 
 def _methods(methods: Sequence[str] | Mapping[str, Method] | None) -> dict[str, Method]:
@@ -169,74 +193,6 @@ def _methods(methods: Sequence[str] | Mapping[str, Method] | None) -> dict[str, 
     if not isinstance(chosen.get("bl", BL()), BL):
         raise ValueError("the name bl stands for BL, against which all are measured: give this method another.")
     return {"bl": BL(), **chosen}
-
-
-def _plan(log: EventLog, cutoffs: Any, lookback: Any, period: Any, horizon: int) -> tuple[int, int, list[int]]:
-    """Lookback, period and cut-offs in microseconds, checked against the log."""
-    first, last = log.first, min(log.until - horizon, log.last)
-    usable = last - first
-    if usable <= 0:
-        raise ValueError(
-            f"the log runs from {show_instant(first, log.clock)} to {show_instant(log.until, log.clock)}, which is no longer than "
-            f"the horizon ({horizon / DAY:g} days): no label is final yet. Take a shorter horizon or a longer log."
-        )
-    reach = usable // 2 if lookback is None else parse_duration(lookback, "lookback", log.clock)
-    if isinstance(cutoffs, int):
-        if cutoffs < 1:
-            raise ValueError(f"cutoffs={cutoffs!r} must be at least 1.")
-        if usable - reach <= 0:
-            raise ValueError(
-                f"a lookback of {reach / DAY:g} days and a horizon of {horizon / DAY:g} leave nothing to test on in a log of "
-                f"{(log.until - first) / DAY:g} days. Shorten one of them."
-            )
-        # Between two days of a log stamped by the day, the clock must not stand.
-        grid, start = log.grid, first + reach // log.grid * log.grid
-        if period is None:
-            step = max((last - start) // cutoffs // grid, 1) * grid
-        else:
-            step = parse_duration(period, "period", log.clock)
-        room = (last - start) // step
-        if room < cutoffs:
-            raise ValueError(
-                f"after a lookback of {reach / DAY:g} days and before the last horizon there are {(last - start) / DAY:g} days, which is room "
-                f"for {room} periods of {step / DAY:g} days that do not overlap, and cutoffs={cutoffs}. Take fewer or shorter ones."
-            )
-        gap = step if period is None else (last - step - start) // max(cutoffs - 1, 1) // grid * grid
-        return reach, step, [start + k * gap for k in range(cutoffs)]
-    instants = sorted({parse_instant(value, "cutoffs", log.clock) for value in cutoffs})
-    if not instants:
-        raise ValueError("cutoffs is empty.")
-    if instants[0] < first or instants[-1] >= last:
-        raise ValueError(
-            f"cut-offs must lie between {show_instant(first, log.clock)}, where the log begins, and "
-            f"{show_instant(last, log.clock)}, one horizon before it ends or at its last arrival."
-        )
-    gaps = np.diff(instants)
-    step = (
-        (int(gaps.min()) if len(gaps) else last - instants[-1])
-        if period is None
-        else parse_duration(period, "period", log.clock)
-    )
-    if len(gaps) and step > gaps.min():
-        raise ValueError(
-            f"periods of {step / DAY:g} days overlap where cut-offs are {gaps.min() / DAY:g} days apart, and their rows would count twice. "
-            f"Shorten the period."
-        )
-    if instants[-1] + step > last:
-        raise ValueError(
-            f"the last cut-off must lie before {show_instant(last - step, log.clock)}: after it come the {step / DAY:g} days to predict, "
-            f"and a whole horizon. Move it, or shorten the period."
-        )
-    return reach, step, instants
-
-
-def suggest_window(log: EventLog, as_of: int, lookback: int, horizon: int) -> float:
-    """Days by which 90% of the positives within the horizon have come, as known at ``as_of``; at most half the lookback."""
-    snap = log.at(as_of, lookback, horizon)
-    if not snap.y.any():
-        raise ValueError(f"no positives are known by {snap.as_of}: start the cut-offs later, or lengthen the lookback.")
-    days = incidence(snap.elapsed, snap.delay, horizon / DAY).age_of(_SEEN_BY_WINDOW)
-    return float(np.clip(days, lookback / DAY / 50.0, min(lookback / 2, horizon) / DAY))
 
 
 @dataclass(frozen=True)
@@ -256,14 +212,14 @@ class _Task:
     @classmethod
     def of(cls, log: EventLog, as_of: int, settings: Settings) -> _Task:
         reach, step, limit = (round(d * DAY) for d in (settings.lookback, settings.period, settings.horizon))
-        snap, final = log.at(as_of, reach, limit), log.at(as_of, reach, limit, final=True)
+        snap, final = log.snapshot_at(as_of, reach, limit), log.hindsight_at(as_of, reach, limit)
         for labels, when in ((snap.y, "known then"), (final.y, "known now")):
             if labels.all() or not labels.any():
                 raise ValueError(
                     f"of the {len(snap)} rows that had arrived by {snap.as_of}, {'all' if labels.any() else 'none'} are positive by what is "
                     f"{when}. Move the cut-offs, or lengthen the lookback."
                 )
-        test = log.after(as_of, step, limit)
+        test = log.matured_after(as_of, step, limit)
         if settings.group is None:
             group = None
         else:
@@ -272,23 +228,25 @@ class _Task:
         return cls(snap.as_of, snap.X, snap.elapsed, snap.delay, final.y == 1, test.X, test.y == 1, days, group)
 
 
-def _at(task: _Task, model: Model, methods: dict[str, Method], settings: Settings, progress: str) -> CutoffResult:
+def _run_cutoff(
+    task: _Task, model: Model, methods: dict[str, Method], settings: Settings, progress: str
+) -> CutoffResult:
     y = ~np.isnan(task.delay)
-    observed = observe(y, task.elapsed, task.delay, None, settings.window, settings.horizon)
-    final = observe(task.final, task.elapsed, np.where(task.final, 0.0, np.nan))
+    labels = check_labels(y, task.elapsed, task.delay, None, settings.window, settings.horizon)
+    final = check_labels(task.final, task.elapsed, np.where(task.final, 0.0, np.nan))
     p: dict[str, Floats] = {}
     l2: dict[str, float | None] = {}
     failed: dict[str, str] = {}
     with quietly():
-        choices = choose_l2(task.X, observed, model, methods, settings.l2)
+        choices = choose_l2(task.X, labels, model, methods, settings.l2)
         choices |= choose_l2(task.X, final, model, {"oracle": BL()}, settings.l2)
-        encoded, later = model.encode(task.X, observed.weight), model.transform(task.test)
+        encoded, later = model.encode(task.X, labels.weight), model.transform(task.test)
         for name, method in [*methods.items(), ("oracle", BL())]:
             choice = choices[name]
             # Where the past is too short to choose from, the middle of what is offered.
             value = choice.l2 if isinstance(choice, Choice) else sorted(settings.l2)[len(settings.l2) // 2]
             try:
-                (fit,) = fit_path(model, encoded, method, final if name == "oracle" else observed, [value])
+                (fit,) = fit_path(model, encoded, method, final if name == "oracle" else labels, [value])
             except ValueError as error:
                 if name in ("bl", "oracle"):
                     raise
@@ -298,25 +256,3 @@ def _at(task: _Task, model: Model, methods: dict[str, Method], settings: Setting
             with open(progress, "ab") as file:
                 file.write(b".")
     return CutoffResult(task.as_of, len(y), int(y.sum()), task.test_y, task.days, task.group, p, l2, failed)
-
-
-@contextmanager
-def _progress_file(total: int, what: str, show: bool) -> Iterator[str]:
-    """A file to which workers add a byte for each fit, and a bar that follows its size."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with TemporaryDirectory() as folder, Progress(*columns, disable=not show, transient=True) as bar:
-        file = Path(folder) / "progress"
-        file.touch()
-        task, done = bar.add_task(what, total=total), threading.Event()
-
-        def follow() -> None:
-            while not done.wait(0.2):
-                bar.update(task, completed=file.stat().st_size)
-
-        watcher = threading.Thread(target=follow, daemon=True)
-        watcher.start()
-        try:
-            yield str(file)
-        finally:
-            done.set()
-            watcher.join()

@@ -19,7 +19,7 @@ _DRAWS = 400
 
 
 @dataclass(frozen=True)
-class Incidence:
+class DelayCurve:
     """A curve over ``ages`` (days, increasing): share of all rows positive by then, with a 95% band.
 
     ``share`` is the same relative to its end, which is the horizon or the oldest age: the share of all positives that
@@ -47,9 +47,9 @@ class Incidence:
         return float(ages[min(int(np.searchsorted(shares, share * (1 - 1e-12))), len(ages) - 1)])
 
 
-def incidence(
+def delay_curve(
     elapsed: Floats, delay: Floats, horizon: float | None = None, weight: Floats | None = None, seed: int = 0
-) -> Incidence:
+) -> DelayCurve:
     """The curve of rows with the given ages and delays (NaN where no outcome has been seen), up to the horizon.
 
     ``weight`` counts as repetition. The bands come from redrawing the increments of -log(1 - curve), gamma distributed with Greenwood's variance.
@@ -77,4 +77,4 @@ def incidence(
     shares = curves / np.maximum(curves[:, -1:], 1e-300)
     low, high = np.quantile(curves[1:], [0.025, 0.975], axis=0)
     share_low, share_high = np.quantile(shares[1:], [0.025, 0.975], axis=0)
-    return Incidence(ages, curves[0], low, high, shares[0], share_low, share_high, steps_of)
+    return DelayCurve(ages, curves[0], low, high, shares[0], share_low, share_high, steps_of)

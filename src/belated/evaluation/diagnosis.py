@@ -11,16 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from scipy import stats
 
+from belated.data.durations import DAY, parse_duration
 from belated.data.event_log import EventLog
 from belated.data.snapshot import Snapshot
-from belated.data.times import DAY, parse_duration, show_instant
-from belated.evaluation.delay_curve import Incidence, incidence
+from belated.data.times import show_instant
+from belated.evaluation.delay_curve import DelayCurve, delay_curve
+from belated.evaluation.window import age_of_most
 from belated.features.fields import FieldMatrix
 from belated.tables.frames import as_text, decoded, is_text, open_table, require, to_arrow
 from belated.typing import Bools, Floats
 
 _SHARES = (0.5, 0.8, 0.9, 0.95, 0.99)
-_ACCEPTED_LOSS = 0.1  # share of positives that may come after the suggested window
 _LEVEL = 0.01  # of tests
 _MATTERS = 0.05  # a relative change of the rate, or a distance between delay curves, too small to mind
 _MOST_VALUES = 20
@@ -56,7 +57,7 @@ class Diagnosis:
     rows: int
     positive: int
     horizon: float | None
-    curve: Incidence
+    curve: DelayCurve
     days: list[dict[str, Any]]
     windows: list[dict[str, float]]
     window: float
@@ -144,13 +145,13 @@ def diagnose(
         A feature whose values are tested one by one for changes, with p-values corrected for their number (Holm).
     """
     limit = None if horizon is None else parse_duration(horizon, "horizon", log.clock)
-    reach = log.last - log.first if lookback is None else parse_duration(lookback, "lookback", log.clock)
-    snap = log.at(log.until, reach + log.until - log.last, limit)
+    reach = None if lookback is None else parse_duration(lookback, "lookback", log.clock)
+    snap = log.latest(reach, limit)
     if not snap.y.any():
         raise ValueError(f"none of the {len(snap)} rows is positive, so there is nothing to say about delays.")
     elapsed, delay = snap.elapsed, snap.delay
-    curve = incidence(elapsed, delay, snap.horizon)
-    days = curve.age_of(1.0 - _ACCEPTED_LOSS) if window is None else parse_duration(window, "window", log.clock) / DAY
+    curve = delay_curve(elapsed, delay, snap.horizon)
+    days = age_of_most(curve) if window is None else parse_duration(window, "window", log.clock) / DAY
     # Both halves of the arrivals can be watched only to the age that the later half has reached.
     middle = float(np.median(elapsed))
     watched_to = min(middle, snap.horizon or np.inf, days)
@@ -175,12 +176,12 @@ def diagnose(
     )
 
 
-def _window(share: float, curve: Incidence) -> dict[str, float]:
+def _window(share: float, curve: DelayCurve) -> dict[str, float]:
     days = curve.age_of(share)
     return {"days": days, "positives_lost": float(1.0 - curve.seen(np.array(days)))}
 
 
-def _by_day(snap: Snapshot, curve: Incidence) -> list[dict[str, Any]]:
+def _by_day(snap: Snapshot, curve: DelayCurve) -> list[dict[str, Any]]:
     """For each day of arrival: rows, the rate so far, the share of positives seen by now, and the rate to expect."""
     arrival = snap.as_of_micros - snap.elapsed_micros
     day, code = np.unique(arrival // DAY, return_inverse=True)

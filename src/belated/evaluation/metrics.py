@@ -87,3 +87,9 @@ def calibration_by(groups: NDArray[Any], y: Bools, p: Floats) -> list[dict[str, 
         }
         for name, n, k, s in zip(names, rows, positives, predicted, strict=True)
     ]
+
+
+def gap_closed(loss: Any, bl: Any, oracle: Any) -> Any:
+    """(BL - loss) / (BL - oracle): 0 as bad as BL, 1 as good as the oracle; NaN where there is no gap to close."""
+    gap = np.asarray(bl - oracle, dtype=float)
+    return np.where(gap > 0, (bl - loss) / np.where(gap > 0, gap, 1.0), np.nan)

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.data.event_log import EventLog
-from belated.methods import Method
-from belated.models import Model
+from belated.methods.base import Method
+from belated.models.base import Model
 from belated.typing import Bools, Floats
 
 logger = logging.getLogger("belated")
@@ -53,7 +53,7 @@ class Settings:
     seed: int
 
 
-class Store:
+class ResultStore:
     """Finished cut-offs on disk, under a name that says of what log, settings, methods and model."""
 
     def __init__(

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, TypeAlias
 
-import narwhals as nw
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
-from belated.data.labels import quantiles
-from belated.features.hashing import field_starts, hash_column
-from belated.tables.frames import decoded, is_text, open_table, to_arrow
-from belated.tables.refusal import refuse
-from belated.typing import Floats, SmallInts
+from belated.features.columns import (
+    BucketColumn,
+    CategoryColumn,
+    EncodedColumn,
+    HashedColumn,
+    NumberColumn,
+    is_category,
+    read_feature,
+)
+from belated.tables.frames import open_table, require
+from belated.typing import Floats
 
 Matrix: TypeAlias = Any  # a float64 array or a CSR matrix
 
 _DENSE_ABOVE = 0.5
 
 
-class TableEncoder(BaseEstimator):
+class TableEncoder(TransformerMixin, BaseEstimator):
     """Encode the columns of a pandas, polars or pyarrow table; every column gives at most one entry a row.
 
     - Text, categories and booleans: one column for each value seen, or hashed when there are more than ``max_categories``
@@ -35,7 +39,7 @@ class TableEncoder(BaseEstimator):
     - Dates and nested values are refused: say what about them matters.
 
     A category that is written as a number (an id) must be converted to text or to a categorical type first, or it is
-    taken as a number.
+    taken as a number. Columns are found by name, so their order does not matter, and others are ignored.
 
     Parameters
     ----------
@@ -44,6 +48,25 @@ class TableEncoder(BaseEstimator):
         Columns that all hashed fields share; :mod:`belated.features.hashing` says where a value goes.
     numbers : {"buckets", "standardise"}
     buckets : int
+
+    Attributes
+    ----------
+    columns_ : dict
+        How each column of the table is encoded.
+    n_columns_ : int
+        Columns of the matrix.
+    feature_names_in_ : array of str
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"device": ["phone", "desktop", "phone"], "price": [1.0, 2.0, 3.0]})
+    >>> encoder = TableEncoder(buckets=2).fit(table)
+    >>> encoder.get_feature_names_out().tolist()
+    ['device=desktop', 'device=phone', 'device missing', 'price <= 2', 'price above', 'price missing']
+    >>> encoder.transform(table).toarray().tolist()[0]
+    [0.0, 1.0, 0.0, 1.0, 0.0, 0.0]
     """
 
     def __init__(
@@ -54,48 +77,38 @@ class TableEncoder(BaseEstimator):
         self.numbers = numbers
         self.buckets = buckets
 
-    def fit_transform(self, table: Any, weight: Floats) -> Matrix:
-        """Learn the encoding of a table whose rows have the given weights, and apply it."""
-        if self.numbers not in ("standardise", "buckets"):
-            raise ValueError(f"numbers={self.numbers!r} is not known; choose 'standardise' or 'buckets'.")
-        for name in ("max_categories", "hash_columns", "buckets"):
-            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)!r} must be a whole number of at least 1.")
-        frame = open_table(table, "X")
-        self.columns_: dict[str, _Number | _Buckets | _OneHot | _Hashed] = {}
+    def fit(self, X: Any, y: Any = None, sample_weight: Floats | None = None) -> TableEncoder:
+        """Learn the encoding of a table; ``y`` is not looked at, and weights count as repetitions."""
+        self._check()
+        frame = open_table(X, "X")
+        weight = np.ones(len(frame)) if sample_weight is None else sample_weight
+        columns: dict[str, EncodedColumn] = {}
         offset = 0
         for name in frame.columns:
-            values = _read(frame, name)
-            column: _Number | _Buckets | _OneHot | _Hashed
-            if not _is_category(values):
-                numbers = _numbers(values, name)
-                plain = self.numbers == "standardise"
-                column = (
-                    _Number.learn(numbers, weight, offset)
-                    if plain
-                    else _Buckets.learn(numbers, weight, offset, self.buckets)
-                )
-            else:
-                categories = _categories(values)
-                column = (
-                    _OneHot(offset, categories)
-                    if len(categories) <= self.max_categories
-                    else _Hashed(name, self.hash_columns)
-                )
-            self.columns_[name] = column
+            columns[name] = column = self._learn(read_feature(frame, name), name, weight, offset)
             offset += column.size
-        hashed = [column for column in self.columns_.values() if isinstance(column, _Hashed)]
+        hashed = [column for column in columns.values() if isinstance(column, HashedColumn)]
         for field in hashed:
             field.offset = offset
+        self.columns_ = columns
         self.n_columns_ = offset + (self.hash_columns if hashed else 0)
-        return self.transform(table)
+        self.feature_names_in_ = np.array(frame.columns, dtype=object)
+        self.n_features_in_ = len(frame.columns)
+        return self
 
-    def transform(self, table: Any) -> Matrix:
-        frame = open_table(table, "X")
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Floats | None = None) -> Matrix:
+        """Learn the encoding of a table, and apply it."""
+        return self.fit(X, y, sample_weight).transform(X)
+
+    def transform(self, X: Any) -> Matrix:
+        """Encode a table as a matrix: CSR, or an array where more than half of it would be filled."""
+        check_is_fitted(self, "columns_")
+        frame = open_table(X, "X")
+        require(frame, list(self.columns_), "X")
         n, k = len(frame), len(self.columns_)
         indices, values = np.zeros((n, k), dtype=np.int32), np.zeros((n, k))
         for j, (name, column) in enumerate(self.columns_.items()):
-            column.encode(_read(frame, name), name, indices[:, j], values[:, j])
+            column.encode(read_feature(frame, name), name, indices[:, j], values[:, j])
         matrix = sparse.csr_array(
             (values.ravel(), indices.ravel(), np.arange(0, n * k + 1, max(k, 1), dtype=np.int32)[: n + 1]),
             shape=(n, self.n_columns_),
@@ -103,150 +116,24 @@ class TableEncoder(BaseEstimator):
         matrix.eliminate_zeros()
         return matrix.toarray() if k > _DENSE_ABOVE * self.n_columns_ else matrix
 
-    def get_feature_names_out(self) -> NDArray[np.object_]:
-        """A name for each column of the matrix."""
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """A name for each column of the matrix; ``input_features`` is not looked at, as tables name their columns."""
+        check_is_fitted(self, "columns_")
         names = [label for name, column in self.columns_.items() for label in column.labels(name)]
         names += [f"hash {i}" for i in range(self.n_columns_ - len(names))]
         return np.array(names, dtype=object)
 
+    def _check(self) -> None:
+        if self.numbers not in ("standardise", "buckets"):
+            raise ValueError(f"numbers={self.numbers!r} is not known; choose 'standardise' or 'buckets'.")
+        for name in ("max_categories", "hash_columns", "buckets"):
+            if not isinstance(getattr(self, name), Integral) or getattr(self, name) < 1:
+                raise ValueError(f"{name}={getattr(self, name)!r} must be a whole number of at least 1.")
 
-@dataclass
-class _Number:
-    """(value - mean) / spread in one column, 1 in the next where it is missing."""
-
-    offset: int
-    mean: float
-    spread: float
-    size: int = 2
-
-    @classmethod
-    def learn(cls, numbers: Floats, weight: Floats, offset: int) -> _Number:
-        known = ~np.isnan(numbers)
-        if not known.any():
-            return cls(offset, 0.0, 1.0)
-        mean = float(np.average(numbers[known], weights=weight[known]))
-        spread = float(np.sqrt(np.average((numbers[known] - mean) ** 2, weights=weight[known])))
-        return cls(offset, mean, spread if spread > 1e-12 * max(abs(mean), 1e-300) else 1.0)
-
-    def encode(self, values: pa.Array, name: str, indices: SmallInts, out: Floats) -> None:
-        numbers = _numbers(values, name)
-        missing = np.isnan(numbers)
-        indices[:] = self.offset + missing
-        out[:] = np.where(missing, 1.0, (numbers - self.mean) / self.spread)
-
-    def labels(self, name: str) -> list[str]:
-        return [name, f"{name} missing"]
-
-
-@dataclass
-class _Buckets:
-    """1 in the column of the value's range; the last column is for missing values."""
-
-    offset: int
-    edges: Floats
-
-    @classmethod
-    def learn(cls, numbers: Floats, weight: Floats, offset: int, count: int) -> _Buckets:
-        known = ~np.isnan(numbers)
-        return cls(offset, quantiles(numbers[known], weight[known], count))
-
-    @property
-    def size(self) -> int:
-        return len(self.edges) + 2
-
-    def encode(self, values: pa.Array, name: str, indices: SmallInts, out: Floats) -> None:
-        numbers = _numbers(values, name)
-        indices[:] = self.offset + np.where(np.isnan(numbers), self.size - 1, np.searchsorted(self.edges, numbers))
-        out[:] = 1.0
-
-    def labels(self, name: str) -> list[str]:
-        return [f"{name} <= {edge:g}" for edge in self.edges] + [f"{name} above", f"{name} missing"]
-
-
-@dataclass
-class _OneHot:
-    """1 in the column of the value; the last column is for missing values."""
-
-    offset: int
-    categories: list[str]
-
-    @property
-    def size(self) -> int:
-        return len(self.categories) + 1
-
-    def encode(self, values: pa.Array, name: str, indices: SmallInts, out: Floats) -> None:
-        text = _text(values, name)
-        found = pc.index_in(text, value_set=pa.array(self.categories, pa.large_string()))
-        known = np.asarray(found.is_valid())
-        missing = np.asarray(text.is_null())
-        indices[:] = self.offset + np.where(missing, self.size - 1, np.asarray(found.fill_null(0)))
-        out[:] = known | missing
-
-    def labels(self, name: str) -> list[str]:
-        return [f"{name}={category}" for category in self.categories] + [f"{name} missing"]
-
-
-@dataclass
-class _Hashed:
-    """1 in the column to which the value hashes."""
-
-    field: str
-    columns: int
-    offset: int = 0
-    size: int = 0
-
-    def encode(self, values: pa.Array, name: str, indices: SmallInts, out: Floats) -> None:
-        start = field_starts([self.field], seed=0)[0]
-        indices[:] = self.offset + hash_column(_text(values, name), name, start, self.columns)
-        out[:] = 1.0
-
-    def labels(self, name: str) -> list[str]:
-        return []
-
-
-def _read(frame: nw.DataFrame[Any], name: str) -> pa.Array:
-    """A feature column as large text (of categories of any kind), booleans, numbers or nothing but missing values."""
-    values = to_arrow(frame, name)
-    kind = values.type
-    if pa.types.is_dictionary(kind):
-        try:
-            return decoded(values).cast(pa.large_string())
-        except pa.ArrowNotImplementedError:
-            kind = kind.value_type
-    if is_text(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind) or _is_number(kind):
-        return values
-    raise ValueError(
-        f"feature column {name!r} holds {kind}, which has no encoding. Derive numbers or categories (as text) from it, or leave it out."
-    )
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-
-
-def _is_category(values: pa.Array) -> bool:
-    return not _is_number(values.type)
-
-
-def _text(values: pa.Array, name: str) -> pa.Array:
-    if values.null_count == len(values):
-        return pa.nulls(len(values), pa.large_string())
-    if not _is_category(values):
-        raise ValueError(
-            f"feature column {name!r} held categories in training but holds {values.type} now. Convert it to text."
-        )
-    return values.cast(pa.large_string())
-
-
-def _numbers(values: pa.Array, name: str) -> Floats:
-    if _is_category(values) and values.null_count < len(values):
-        raise ValueError(
-            f"feature column {name!r} held numbers in training but holds {values.type} now. Convert it to numbers."
-        )
-    numbers = np.asarray(values.cast(pa.float64(), safe=False).fill_null(np.nan))
-    refuse(np.isinf(numbers), name, "{count} infinite", numbers, "Replace them by finite numbers or by missing values.")
-    return numbers
-
-
-def _categories(values: pa.Array) -> list[str]:
-    return sorted(value for value in values.cast(pa.large_string()).unique().to_pylist() if value is not None)
+    def _learn(self, values: Any, name: str, weight: Floats, offset: int) -> EncodedColumn:
+        if not is_category(values):
+            if self.numbers == "standardise":
+                return NumberColumn.learn(values, name, weight, offset)
+            return BucketColumn.learn(values, name, weight, offset, self.buckets)
+        column = CategoryColumn.learn(values, offset)
+        return column if len(column.categories) <= self.max_categories else HashedColumn(name, self.hash_columns)

@@ -1,34 +1,32 @@
-"""The methods, one paper a file, and the names they go by."""
+"""One paper a file: each turns labels and their times into a risk to minimise. May import risks, data and features.
+
+The names by which methods are known stand here; a method's file is imported when it is first asked for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from belated.methods.base import Learner, Method
-from belated.methods.biased import BL
-from belated.methods.delay_model import DFM
-from belated.methods.delayed_feedback import ConvDF, NnDF
-from belated.methods.heuristics import STC, Rescale
-from belated.methods.importance_weighting import FSIW
-from belated.methods.positive_unlabeled import PNUTW, PU, PUTW
-from belated.methods.survival import Hazard
-from belated.methods.time_window import TW
+if TYPE_CHECKING:
+    from belated.methods.base import Method
 
-METHODS: dict[str, Callable[[], Method]] = {
-    "bl": BL,
-    "tw": TW,
-    "putw": PUTW,
-    "pnutw": PNUTW,
-    "convdf": ConvDF,
-    "nndf": NnDF,
-    "fsiw": FSIW,
-    "dfm": DFM,
-    "dfm-weibull": lambda: DFM(delay="weibull"),
-    "dfm-piecewise": lambda: DFM(delay="piecewise"),
-    "hazard": Hazard,
-    "pu": PU,
-    "rescale": Rescale,
-    "stc": STC,
+# The name of each method, the file it is in, its class, and the parameters that the name stands for.
+METHODS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "bl": ("biased", "BL", {}),
+    "tw": ("time_window", "TW", {}),
+    "putw": ("positive_unlabeled", "PUTW", {}),
+    "pnutw": ("positive_unlabeled", "PNUTW", {}),
+    "convdf": ("delayed_feedback", "ConvDF", {}),
+    "nndf": ("delayed_feedback", "NnDF", {}),
+    "fsiw": ("importance_weighting", "FSIW", {}),
+    "dfm": ("delay_model", "DFM", {}),
+    "dfm-weibull": ("delay_model", "DFM", {"delay": "weibull"}),
+    "dfm-piecewise": ("delay_model", "DFM", {"delay": "piecewise"}),
+    "hazard": ("survival", "Hazard", {}),
+    "pu": ("positive_unlabeled", "PU", {}),
+    "rescale": ("heuristics", "Rescale", {}),
+    "stc": ("heuristics", "STC", {}),
 }
 
 
@@ -38,30 +36,14 @@ def resolve_method(method: str | Method) -> Method:
     >>> resolve_method("dfm-weibull")
     DFM(delay='weibull')
     """
+    from belated.methods.base import Method
+
     if isinstance(method, str) and method in METHODS:
-        return METHODS[method]()
+        file, name, parameters = METHODS[method]
+        found: Method = getattr(import_module(f"belated.methods.{file}"), name)(**parameters)
+        return found
     if isinstance(method, Method):
         return method
     if isinstance(method, type) and issubclass(method, Method):
         raise ValueError(f"method={method.__name__} is a class; pass an object, {method.__name__}().")
     raise ValueError(f"method={method!r} is not known; choose one of {', '.join(METHODS)}, or pass a method object.")
-
-
-__all__ = [
-    "BL",
-    "DFM",
-    "FSIW",
-    "METHODS",
-    "PNUTW",
-    "PU",
-    "PUTW",
-    "STC",
-    "TW",
-    "ConvDF",
-    "Hazard",
-    "Learner",
-    "Method",
-    "NnDF",
-    "Rescale",
-    "resolve_method",
-]

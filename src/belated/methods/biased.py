@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from belated.data.labels import Observed
-from belated.methods.base import Learner, Method
-from belated.risks.base import Risk, WeightedRisk
+from belated.data.labels import Labels
+from belated.methods.base import Learner, Method, final_label_risk
+from belated.risks.base import Risk
 from belated.risks.losses import Loss, resolve_loss
 
 
@@ -17,6 +17,5 @@ class BL(Method):
     def __init__(self, loss: str | Loss = "logistic") -> None:
         self.loss = loss
 
-    def risk(self, observed: Observed, learner: Learner) -> Risk:
-        share = observed.weight / observed.total
-        return WeightedRisk(share * observed.y, share * ~observed.y, resolve_loss(self.loss, False, "BL"))
+    def risk(self, labels: Labels, learner: Learner) -> Risk:
+        return final_label_risk(labels, resolve_loss(self.loss, False, "BL"))

@@ -6,44 +6,49 @@ from dataclasses import replace
 
 import numpy as np
 
-from belated.data.labels import Observed, grid_step, on_grid, quantiles
-from belated.methods.base import Learner, Method
+from belated.data.labels import Labels
+from belated.data.time_grid import grid_step, on_grid
+from belated.features.quantiles import weighted_quantiles
+from belated.methods.base import Learner, Method, final_label_risk
 from belated.risks.base import Risk
-from belated.risks.delay_laws import Exponential, Piecewise, Weibull
-from belated.risks.delays import CureRisk, Times
+from belated.risks.cure import CureRisk
+from belated.risks.delay_laws import DelayLaw, Exponential, Piecewise, Weibull
+from belated.risks.delays import EventTimes
+
+_LAWS = {"exponential": Exponential, "weibull": Weibull}
 
 
-def event_times(observed: Observed) -> tuple[Times, float]:
+def event_times(labels: Labels) -> tuple[EventTimes, float]:
     """Delays and ages (cut at the horizon) as a likelihood wants them, and how far its clock is ahead.
 
     Delays recorded on a grid (to the day, say) are known up to one step of it. Where ages lie on the grid as well, a row
     of age e has shown no event recorded at or before e, so none before e + step.
     """
-    assert observed.elapsed is not None and observed.delay is not None
-    ages = observed.elapsed if observed.horizon is None else np.minimum(observed.elapsed, observed.horizon)
-    step = grid_step(observed.delay[observed.y])
-    ahead = step if step and on_grid(observed.elapsed, step) else 0.0
-    times = np.where(observed.y, observed.delay, ages + ahead)
-    return Times(observed.y, times, step, observed.weight / observed.total), ahead
+    assert labels.elapsed is not None and labels.delay is not None
+    ages = labels.elapsed if labels.horizon is None else np.minimum(labels.elapsed, labels.horizon)
+    step = grid_step(labels.delay[labels.y])
+    ahead = step if step and on_grid(labels.elapsed, step) else 0.0
+    times = np.where(labels.y, labels.delay, ages + ahead)
+    return EventTimes(labels.y, times, step, labels.weight / labels.total), ahead
 
 
-def check_delays(observed: Observed, name: str) -> None:
-    assert observed.delay is not None
-    delays = observed.delay[observed.y]
-    if delays.max() - delays.min() <= observed.tick:
+def check_delays(labels: Labels, name: str) -> None:
+    assert labels.delay is not None
+    delays = labels.delay[labels.y]
+    if delays.max() - delays.min() <= labels.tie_width:
         raise ValueError(
             f"{name} learns how delays vary, but all {len(delays)} positives have the same delay, {delays[0]:g}. "
             f"Use TW with a window longer than that."
         )
 
 
-def piecewise_law(events: Times, total: float, intervals: int, smoothing: float) -> Piecewise:
+def piecewise_law(events: EventTimes, total: float, intervals: int, smoothing: float) -> Piecewise:
     """A piecewise law with knots at the quantiles of the observed delays, and where the first begins and the last ends."""
     if intervals < 1 or smoothing < 0:
         raise ValueError(f"intervals={intervals!r} must be at least 1 and smoothing={smoothing!r} at least 0.")
     delays = events.times[events.y]
     # On a grid an interval ends where a cell ends, so that no cell is cut in two.
-    inner = quantiles(delays, events.weight[events.y], intervals) + events.cell
+    inner = weighted_quantiles(delays, events.weight[events.y], intervals) + events.cell
     first = [delays.min()] if events.cell else []
     knots = np.unique([*first, *inner, delays.max() + events.cell])
     return Piecewise(knots[knots > 0], smoothing / total)
@@ -56,8 +61,8 @@ class DFM(Method):
 
     Parameters
     ----------
-    delay : {"exponential", "weibull", "piecewise"}
-        The law of the delay. The Weibull density has no value at 0: unless delays lie on a grid, a delay of exactly 0 is
+    delay : {"exponential", "weibull", "piecewise"} or DelayLaw
+        The law of the delay; an object of your own is a subclass of :class:`belated.risks.delay_laws.DelayLaw`. The Weibull density has no value at 0: unless delays lie on a grid, a delay of exactly 0 is
         read as half the smallest one above it.
     intervals : int
         Of the piecewise law; the knots are quantiles of the observed delays.
@@ -69,24 +74,30 @@ class DFM(Method):
     """
 
     needs_delay = True
-    means_nothing_without_times = True
 
-    def __init__(self, delay: str = "exponential", intervals: int = 8, smoothing: float = 0.1) -> None:
+    def __init__(self, delay: str | DelayLaw = "exponential", intervals: int = 8, smoothing: float = 0.1) -> None:
         self.delay = delay
         self.intervals = intervals
         self.smoothing = smoothing
 
-    def risk(self, observed: Observed, learner: Learner) -> Risk:
-        check_delays(observed, "DFM")
-        events, ahead = event_times(observed)
-        horizon = None if observed.horizon is None else observed.horizon + ahead
-        if self.delay == "exponential":
-            return CureRisk(events, Exponential(), horizon)
-        if self.delay == "weibull":
-            if not events.cell:
-                smallest = events.times[events.y & (events.times > 0)].min()
-                events = replace(events, times=np.where(events.y, np.maximum(events.times, smallest / 2), events.times))
-            return CureRisk(events, Weibull(), horizon)
+    def risk(self, labels: Labels, learner: Learner) -> Risk:
+        if labels.all_final:
+            return final_label_risk(labels)
+        check_delays(labels, "DFM")
+        events, ahead = event_times(labels)
+        law = self._law(events, labels.total)
+        if not law.finite_at_zero and not events.cell:
+            smallest = events.times[events.y & (events.times > 0)].min()
+            events = replace(events, times=np.where(events.y, np.maximum(events.times, smallest / 2), events.times))
+        return CureRisk(events, law, None if labels.horizon is None else labels.horizon + ahead)
+
+    def _law(self, events: EventTimes, total: float) -> DelayLaw:
+        if isinstance(self.delay, DelayLaw):
+            return self.delay
         if self.delay == "piecewise":
-            return CureRisk(events, piecewise_law(events, observed.total, self.intervals, self.smoothing), horizon)
-        raise ValueError(f"delay={self.delay!r} is not a delay law; choose 'exponential', 'weibull' or 'piecewise'.")
+            return piecewise_law(events, total, self.intervals, self.smoothing)
+        if self.delay not in _LAWS:
+            raise ValueError(
+                f"delay={self.delay!r} is not a delay law; choose 'exponential', 'weibull' or 'piecewise', or pass a DelayLaw."
+            )
+        return _LAWS[self.delay]()

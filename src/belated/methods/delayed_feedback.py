@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from belated.data.labels import Observed, quantiles
+from belated.data.labels import Labels
+from belated.features.quantiles import weighted_quantiles
 from belated.methods.base import Learner, Method, warn_if_nothing_late
-from belated.risks.base import NonNegativeRisk, Risk, WeightedRisk
+from belated.risks.base import Risk
 from belated.risks.losses import Loss, resolve_loss
+from belated.risks.non_negative import NonNegativeRisk
+from belated.risks.weighted import WeightedRisk
 from belated.typing import Floats
 
 _BINS = 20
 
 
-def late_weights(observed: Observed, normalizer: str) -> Floats:
+def late_weights(labels: Labels, normalizer: str) -> Floats:
     """The weight k of each late row (0 elsewhere), times its sample weight.
 
     ``"paper"``: k = 1/M. Rows younger than the window are a share window/T of all rows but window/(T - window) of the
@@ -24,22 +27,22 @@ def late_weights(observed: Observed, normalizer: str) -> Floats:
     """
     if normalizer not in ("matched", "paper"):
         raise ValueError(f"normalizer={normalizer!r} is not known; choose 'matched' or 'paper'.")
-    late = observed.late
+    late = labels.late
     if not late.any():
         return np.zeros(len(late))
     if normalizer == "paper":
-        return observed.weight * late / observed.mature_total
-    assert observed.elapsed is not None
-    then, mature_weight = observed.rewound[observed.mature], observed.weight[observed.mature]
+        return labels.weight * late / labels.mature_total
+    assert labels.elapsed is not None
+    then, mature_weight = labels.rewound_age[labels.mature], labels.weight[labels.mature]
     # Each bin reaches up to and including its edge; a tick of slack keeps ties together after a change of unit.
-    edges = quantiles(then, mature_weight, _BINS) + observed.tick
-    reached = observed.elapsed <= then.max() + observed.tick
+    edges = weighted_quantiles(then, mature_weight, _BINS) + labels.tie_width
+    reached = labels.elapsed <= then.max() + labels.tie_width
     size = len(edges) + 1
-    now_count = np.bincount(np.searchsorted(edges, observed.elapsed[reached]), observed.weight[reached], size)
-    bin_then = np.searchsorted(edges, observed.rewound)
-    then_count = np.bincount(bin_then[observed.mature], mature_weight, size)
+    now_count = np.bincount(np.searchsorted(edges, labels.elapsed[reached]), labels.weight[reached], size)
+    bin_then = np.searchsorted(edges, labels.rewound_age)
+    then_count = np.bincount(bin_then[labels.mature], mature_weight, size)
     ratio = now_count / np.where(then_count > 0, then_count, 1.0)
-    return observed.weight * late * ratio[bin_then] / observed.total
+    return labels.weight * late * ratio[bin_then] / labels.total
 
 
 class ConvDF(Method):
@@ -63,17 +66,17 @@ class ConvDF(Method):
         self.normalizer = normalizer
         self.loss = loss
 
-    def risk(self, observed: Observed, learner: Learner) -> Risk:
-        return WeightedRisk(*self._weights(observed), resolve_loss(self.loss, True, type(self).__name__))
+    def risk(self, labels: Labels, learner: Learner) -> Risk:
+        return WeightedRisk(*self._weights(labels), resolve_loss(self.loss, True, type(self).__name__))
 
-    def _weights(self, observed: Observed) -> tuple[Floats, Floats]:
-        warn_if_nothing_late(observed, type(self).__name__)
-        share = observed.weight / observed.total
-        late = late_weights(observed, self.normalizer)
-        a, b = share * observed.y + late, share * ~observed.y - late
+    def _weights(self, labels: Labels) -> tuple[Floats, Floats]:
+        warn_if_nothing_late(labels, type(self).__name__)
+        share = labels.weight / labels.total
+        late = late_weights(labels, self.normalizer)
+        a, b = share * labels.y + late, share * ~labels.y - late
         if not b.sum() > 0:
             raise ValueError(
-                f"{type(self).__name__} with normalizer={self.normalizer!r} and window={observed.window:g} estimates a positive rate of "
+                f"{type(self).__name__} with normalizer={self.normalizer!r} and window={labels.window:g} estimates a positive rate of "
                 f"{a.sum():.3g}, which is not below 1: late positives of the last window outweigh the rows that are still negative. "
                 f"Use another window, or a method that needs none (DFM, Hazard)."
             )
@@ -91,6 +94,6 @@ class NnDF(ConvDF):
         self.ascent = ascent
         self.loss = loss
 
-    def risk(self, observed: Observed, learner: Learner) -> Risk:
-        a, b = self._weights(observed)
+    def risk(self, labels: Labels, learner: Learner) -> Risk:
+        a, b = self._weights(labels)
         return NonNegativeRisk(a, b, resolve_loss(self.loss, True, "NnDF"), ascent=self.ascent)

@@ -5,17 +5,19 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import logit
 
-from belated.data.labels import Observed
-from belated.methods.base import Learner, Method, require_mature_positives, warn_if_nothing_late
+from belated.data.labels import Labels
+from belated.methods.base import Learner, Method, final_label_risk, require_mature_positives, warn_if_nothing_late
 from belated.methods.delayed_feedback import late_weights
-from belated.risks.base import Risk, SeparateRisks, WeightedRisk
+from belated.risks.base import Risk
 from belated.risks.links import Ratio, Sigmoid
+from belated.risks.separate import SeparateRisks
+from belated.risks.weighted import WeightedRisk
 
 
 class Rescale(Method):
     """BL, its odds multiplied by one constant.
 
-    The constant takes the average rate from what is observed, mean(y), to what it will become,
+    The constant takes the average rate from what is labels, mean(y), to what it will become,
     mean(y) + sum of the late rows' matched weights: for a model that is an intercept and no more it equals ConvDF.
     """
 
@@ -23,17 +25,17 @@ class Rescale(Method):
     needs_delay = True
     rewinds = True
 
-    def risk(self, observed: Observed, learner: Learner) -> Risk:
-        warn_if_nothing_late(observed, "Rescale")
-        share = observed.weight / observed.total
-        rate = float(share[observed.y].sum())
-        target = rate + float(late_weights(observed, "matched").sum())
+    def risk(self, labels: Labels, learner: Learner) -> Risk:
+        warn_if_nothing_late(labels, "Rescale")
+        share = labels.weight / labels.total
+        rate = float(share[labels.y].sum())
+        target = rate + float(late_weights(labels, "matched").sum())
         if not target < 1:
             raise ValueError(
-                f"Rescale with window={observed.window:g} estimates a positive rate of {target:.3g}, which is not below 1. Use another window."
+                f"Rescale with window={labels.window:g} estimates a positive rate of {target:.3g}, which is not below 1. Use another window."
             )
         shift = float(logit(target) - logit(rate))
-        return WeightedRisk(share * observed.y, share * ~observed.y, link=Sigmoid(shift))
+        return WeightedRisk(share * labels.y, share * ~labels.y, link=Sigmoid(shift))
 
 
 class STC(Method):
@@ -51,33 +53,34 @@ class STC(Method):
 
     needs_window = True
     needs_delay = True
-    means_nothing_without_times = True
 
     def __init__(self, short: float | None = None, ceiling: float = 0.99) -> None:
         self.short = short
         self.ceiling = ceiling
 
-    def risk(self, observed: Observed, learner: Learner) -> Risk:
-        assert observed.elapsed is not None and observed.delay is not None and observed.window is not None
-        converted = observed.mature & observed.y
-        require_mature_positives(observed, "STC")
+    def risk(self, labels: Labels, learner: Learner) -> Risk:
+        if labels.all_final:
+            return final_label_risk(labels)
+        assert labels.elapsed is not None and labels.delay is not None and labels.window is not None
+        converted = labels.mature & labels.y
+        require_mature_positives(labels, "STC")
         if not 0 < self.ceiling <= 1:
             raise ValueError(f"ceiling={self.ceiling!r} must be above 0 and at most 1.")
         short = self.short
         if short is None:
             short = float(
-                np.quantile(observed.delay[converted], 0.5, weights=observed.weight[converted], method="inverted_cdf")
+                np.quantile(labels.delay[converted], 0.5, weights=labels.weight[converted], method="inverted_cdf")
             )
-        if not 0 <= short < observed.window:
-            raise ValueError(f"short={short:g} must be at least 0 and below window={observed.window:g}.")
-        quick = observed.y & (np.where(observed.y, observed.delay, np.inf) <= short + observed.tick)
-        ripe = observed.elapsed >= short - observed.tick
+        if not 0 <= short < labels.window:
+            raise ValueError(f"short={short:g} must be at least 0 and below window={labels.window:g}.")
+        quick = labels.y & (np.where(labels.y, labels.delay, np.inf) <= short + labels.tie_width)
+        ripe = labels.elapsed >= short - labels.tie_width
         if quick[converted].all() or not quick[converted].any():
             raise ValueError(
                 f"short={short:g}: {'all' if quick[converted].any() else 'no'} mature positives came that early. Choose another short time."
             )
         parts = []
         for rows in (ripe, converted):
-            share = observed.weight * rows / observed.weight[rows].sum()
+            share = labels.weight * rows / labels.weight[rows].sum()
             parts.append(WeightedRisk(share * quick, share * ~quick))
         return SeparateRisks(parts, Ratio(self.ceiling))

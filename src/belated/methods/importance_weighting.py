@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
-from belated.data.labels import Observed, quantiles
+from belated.data.labels import Labels
+from belated.features.quantiles import weighted_quantiles
 from belated.methods.base import Learner, Method, warn_if_nothing_late
-from belated.risks.base import Risk, WeightedRisk
+from belated.risks.base import Risk
 from belated.risks.losses import Loss, resolve_loss
+from belated.risks.weighted import WeightedRisk
 from belated.typing import Bools, Floats
 
 
@@ -34,41 +36,41 @@ class FSIW(Method):
     needs_window = True
     needs_delay = True
     rewinds = True
-    has_stages = True
+    has_auxiliary_fits = True
 
     def __init__(self, bins: int = 5, max_weight: float = 20.0, loss: str | Loss = "logistic") -> None:
         self.bins = bins
         self.max_weight = max_weight
         self.loss = loss
 
-    def risk(self, observed: Observed, learner: Learner) -> Risk:
+    def risk(self, labels: Labels, learner: Learner) -> Risk:
         loss = resolve_loss(self.loss, False, "FSIW")
         if not self.max_weight >= 1 or self.bins < 1:
             raise ValueError(f"max_weight={self.max_weight!r} and bins={self.bins!r} must be at least 1.")
-        warn_if_nothing_late(observed, "FSIW")
-        r1, r0 = self._ratios(observed, learner)
-        share = observed.weight / observed.total
-        return WeightedRisk(share * observed.y * r1, share * ~observed.y * r0, loss)
+        warn_if_nothing_late(labels, "FSIW")
+        r1, r0 = self._ratios(labels, learner)
+        share = labels.weight / labels.total
+        return WeightedRisk(share * labels.y * r1, share * ~labels.y * r0, loss)
 
-    def _ratios(self, observed: Observed, learner: Learner) -> tuple[Floats, Floats]:
-        if not observed.late.any():
-            ones = np.ones(len(observed.y))
+    def _ratios(self, labels: Labels, learner: Learner) -> tuple[Floats, Floats]:
+        if not labels.late.any():
+            ones = np.ones(len(labels.y))
             return ones, ones
-        assert observed.elapsed is not None and observed.delay is not None
-        converted = observed.mature & observed.y
-        waiting = observed.mature & ~observed.early
-        ages = quantiles(observed.rewound[observed.mature], observed.weight[observed.mature], self.bins)
-        delays = quantiles(observed.delay[converted], observed.weight[converted], self.bins)
-        edges = np.unique(np.concatenate([ages, delays])) + observed.tick
-        then, now = np.searchsorted(edges, observed.rewound), np.searchsorted(edges, observed.elapsed)
+        assert labels.elapsed is not None and labels.delay is not None
+        converted = labels.mature & labels.y
+        waiting = labels.mature & ~labels.early
+        ages = weighted_quantiles(labels.rewound_age[labels.mature], labels.weight[labels.mature], self.bins)
+        delays = weighted_quantiles(labels.delay[converted], labels.weight[converted], self.bins)
+        edges = np.unique(np.concatenate([ages, delays])) + labels.tie_width
+        then, now = np.searchsorted(edges, labels.rewound_age), np.searchsorted(edges, labels.elapsed)
 
         def probability(target: Bools, rows: Bools) -> Floats:
             if target[rows].all() or not target[rows].any():
                 return np.full(len(rows), float(target[rows].all()))
-            share = observed.weight[rows] / observed.weight[rows].sum()
+            share = labels.weight[rows] / labels.weight[rows].sum()
             risk = WeightedRisk(share * target[rows], share * ~target[rows])
             return expit(learner(risk, rows, then[rows], now))
 
-        seen = probability(observed.early, converted)
-        final = probability(~observed.y, waiting)
+        seen = probability(labels.early, converted)
+        final = probability(~labels.y, waiting)
         return 1.0 / np.maximum(seen, 1.0 / self.max_weight), final

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from belated.data.labels import Observed
+from belated.data.labels import Labels
 from belated.methods.base import Learner, Method, require_mature_positives
-from belated.risks.base import Risk, WeightedRisk
+from belated.risks.base import Risk
 from belated.risks.losses import Loss, resolve_loss
+from belated.risks.weighted import WeightedRisk
 
 
 class PNUTW(Method):
@@ -20,14 +21,14 @@ class PNUTW(Method):
         self.omega = omega
         self.loss = loss
 
-    def risk(self, observed: Observed, learner: Learner) -> Risk:
+    def risk(self, labels: Labels, learner: Learner) -> Risk:
         if not 0 <= self.omega <= 1:
             raise ValueError(f"omega={self.omega!r} must be between 0 (TW) and 1 (PUTW).")
         loss = resolve_loss(self.loss, self.omega > 0, type(self).__name__)
-        require_mature_positives(observed, type(self).__name__)
-        mature = observed.weight * observed.mature / observed.mature_total
-        a = mature * observed.y
-        b = self.omega * (observed.weight / observed.total - a) + (1 - self.omega) * mature * ~observed.y
+        require_mature_positives(labels, type(self).__name__)
+        mature = labels.weight * labels.mature / labels.mature_total
+        a = mature * labels.y
+        b = self.omega * (labels.weight / labels.total - a) + (1 - self.omega) * mature * ~labels.y
         return WeightedRisk(a, b, loss)
 
 
@@ -58,12 +59,12 @@ class PU(Method):
     def needs_window(self) -> bool:  # type: ignore[override]
         return self.prior is None
 
-    def risk(self, observed: Observed, learner: Learner) -> Risk:
+    def risk(self, labels: Labels, learner: Learner) -> Risk:
         if self.prior is not None and not 0 < self.prior < 1:
             raise ValueError(f"prior={self.prior!r} must be between 0 and 1.")
         if self.prior is None:
-            require_mature_positives(observed, "PU")
-        positives = observed.weight * observed.y
-        prior = self.prior if self.prior is not None else positives[observed.mature].sum() / observed.mature_total
+            require_mature_positives(labels, "PU")
+        positives = labels.weight * labels.y
+        prior = self.prior if self.prior is not None else positives[labels.mature].sum() / labels.mature_total
         a = prior * positives / positives.sum()
-        return WeightedRisk(a, observed.weight / observed.total - a, resolve_loss(self.loss, True, "PU"))
+        return WeightedRisk(a, labels.weight / labels.total - a, resolve_loss(self.loss, True, "PU"))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from belated.data.labels import Observed
-from belated.methods.base import Learner, Method
+from belated.data.labels import Labels
+from belated.methods.base import Learner, Method, final_label_risk
 from belated.methods.delay_model import check_delays, event_times, piecewise_law
 from belated.risks.base import Risk
-from belated.risks.delays import HazardRisk
+from belated.risks.hazard import HazardRisk
 
 
 class Hazard(Method):
@@ -17,16 +17,17 @@ class Hazard(Method):
     """
 
     needs_delay = True
-    means_nothing_without_times = True
 
     def __init__(self, intervals: int = 8, smoothing: float = 0.1) -> None:
         self.intervals = intervals
         self.smoothing = smoothing
 
-    def risk(self, observed: Observed, learner: Learner) -> Risk:
-        assert observed.elapsed is not None
-        check_delays(observed, "Hazard")
-        events, ahead = event_times(observed)
-        law = piecewise_law(events, observed.total, self.intervals, self.smoothing)
-        horizon = float(observed.elapsed.max()) if observed.horizon is None else observed.horizon
+    def risk(self, labels: Labels, learner: Learner) -> Risk:
+        if labels.all_final:
+            return final_label_risk(labels)
+        assert labels.elapsed is not None
+        check_delays(labels, "Hazard")
+        events, ahead = event_times(labels)
+        law = piecewise_law(events, labels.total, self.intervals, self.smoothing)
+        horizon = float(labels.elapsed.max()) if labels.horizon is None else labels.horizon
         return HazardRisk(events, law, horizon + ahead)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from belated.data.labels import Observed
+from belated.data.labels import Labels
 from belated.methods.base import Learner, Method, require_mature_positives
-from belated.risks.base import Risk, WeightedRisk
+from belated.risks.base import Risk
 from belated.risks.losses import Loss, resolve_loss
+from belated.risks.weighted import WeightedRisk
 
 
 class TW(Method):
@@ -19,7 +20,7 @@ class TW(Method):
     def __init__(self, loss: str | Loss = "logistic") -> None:
         self.loss = loss
 
-    def risk(self, observed: Observed, learner: Learner) -> Risk:
-        require_mature_positives(observed, "TW")
-        share = observed.weight * observed.mature / observed.mature_total
-        return WeightedRisk(share * observed.y, share * ~observed.y, resolve_loss(self.loss, False, "TW"))
+    def risk(self, labels: Labels, learner: Learner) -> Risk:
+        require_mature_positives(labels, "TW")
+        share = labels.weight * labels.mature / labels.mature_total
+        return WeightedRisk(share * labels.y, share * ~labels.y, resolve_loss(self.loss, False, "TW"))

@@ -73,7 +73,7 @@ def charts(summary: dict[str, Any]) -> dict[str, Chart]:
         "maturity": _maturity(summary["diagnosis"]),
         "cutoffs": _cutoffs(summary),
         "calibration": _calibration(summary),
-        "ages": _ratios(summary, "by_age", "days since the cut-off, up to"),
+        "ages": _ratios(summary, "by_days_since_cutoff", "days since the cut-off, up to"),
     }
     if summary["settings"]["group"] is not None:
         found["groups"] = _groups(summary)

@@ -23,17 +23,27 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
+from belated.data.criteo_format import ingest_criteo
+from belated.data.durations import DAY
 from belated.data.event_log import EventLog
-from belated.data.ingest import ingest_criteo
-from belated.data.labels import Observed, observe
-from belated.data.times import DAY, NEVER
+from belated.data.labels import Labels, check_labels
+from belated.data.times import NEVER
 from belated.datasets.criteo_simulator import ROWS, is_simulated
-from belated.evaluation.delay_curve import incidence
+from belated.evaluation.delay_curve import delay_curve
+from belated.evaluation.fitting import fit_path, quietly
 from belated.evaluation.metrics import scores
-from belated.evaluation.validation import LEAST_SEEN, corrected_loss, fit_path, quietly
+from belated.evaluation.validation import LEAST_SEEN, corrected_loss
 from belated.features.fields import FieldMatrix
-from belated.methods import BL, DFM, FSIW, PNUTW, PU, PUTW, STC, TW, ConvDF, Hazard, Method, NnDF, Rescale
-from belated.models import LinearModel
+from belated.methods.base import Method
+from belated.methods.biased import BL
+from belated.methods.delay_model import DFM
+from belated.methods.delayed_feedback import ConvDF, NnDF
+from belated.methods.heuristics import STC, Rescale
+from belated.methods.importance_weighting import FSIW
+from belated.methods.positive_unlabeled import PNUTW, PU, PUTW
+from belated.methods.survival import Hazard
+from belated.methods.time_window import TW
+from belated.models.linear import LinearModel
 from belated.reproduce.checkpoints import run_parts, write_csv
 from belated.solvers.device_rows import resolve_device
 
@@ -97,8 +107,8 @@ class Data:
     """Rows to learn from, their labels as known and in the end, and a model with its own form of the rows."""
 
     X: FieldMatrix
-    known: Observed
-    final: Observed
+    known: Labels
+    final: Labels
     model: LinearModel
     encoded: Any
 
@@ -110,14 +120,14 @@ def _training(task: Task, day: int, shifted: bool = False) -> Data:
     if now < TRAINING_DAYS * DAY - _SECOND:
         raise ValueError(f"the log has no {TRAINING_DAYS} days to learn from that were final on day {day}.")
     asked = now, TRAINING_DAYS * DAY - _SECOND, int(HORIZON) * DAY
-    snapshot, final = task.log.at(*asked), task.log.bare().at(*asked, final=True)
-    known = observe(snapshot.y == 1, snapshot.elapsed, snapshot.delay, None, task.window, HORIZON)
+    snapshot, final = task.log.snapshot_at(*asked), task.log.without_features().hindsight_at(*asked)
+    known = check_labels(snapshot.y == 1, snapshot.elapsed, snapshot.delay, None, task.window, HORIZON)
     logger.info("day %d: %d rows to learn from, %.1f%% positive so far", day, len(snapshot), 100 * known.y.mean())
     model = task.model
-    return Data(snapshot.X, known, observe(final.y == 1), model, model.encode(snapshot.X, known.weight))
+    return Data(snapshot.X, known, check_labels(final.y == 1), model, model.encode(snapshot.X, known.weight))
 
 
-def _data(task: Task, name: str, day: int) -> tuple[Data, Observed]:
+def _data(task: Task, name: str, day: int) -> tuple[Data, Labels]:
     """The rows that a method learns from, and their labels as it sees them."""
     data = _training(task, day, name == "Shifted")
     return data, data.final if name in ("Oracle", "Shifted") else data.known
@@ -127,25 +137,25 @@ def choose(task: Task, method: str, day: int) -> list[dict[str, Any]]:
     """Two-fold cross-validation of each lambda, on the training days of a test day."""
     began = time.perf_counter()
     try:
-        data, observed = _data(task, method, day)
+        data, labels = _data(task, method, day)
     except ValueError as error:
         return [{"failed": str(error)}]
-    seen = np.ones(len(observed.y))
-    if observed.elapsed is not None and observed.delay is not None:
-        seen = incidence(observed.elapsed, observed.delay, observed.horizon).seen(observed.elapsed)
+    seen = np.ones(len(labels.y))
+    if labels.elapsed is not None and labels.delay is not None:
+        seen = delay_curve(labels.elapsed, labels.delay, labels.horizon).seen(labels.elapsed)
     half = np.random.default_rng(day).permutation(len(seen)) % 2 == 0
     model = task.model.set_params(tol=ROUGH)
     losses = np.zeros(len(task.lambdas))
     for train in (half, ~half):
         valid = ~train & (seen >= LEAST_SEEN)
-        encoded = model.encode(data.X[train], observed.weight[train])
+        encoded = model.encode(data.X[train], labels.weight[train])
         try:
             with quietly():
-                fits = fit_path(model, encoded, METHODS[method], observed.take(train), task.l2(task.lambdas))
+                fits = fit_path(model, encoded, METHODS[method], labels.take(train), task.l2(task.lambdas))
         except ValueError as error:
             return [{"failed": str(error)}]
-        rows, r = data.X[valid], observed.y[valid] / seen[valid]
-        losses += [corrected_loss(r, fit.predict(rows), observed.weight[valid]) / 2 for fit in fits]
+        rows, r = data.X[valid], labels.y[valid] / seen[valid]
+        losses += [corrected_loss(r, fit.predict(rows), labels.weight[valid]) / 2 for fit in fits]
     best = task.lambdas[int(np.nanargmin(losses))]
     found = dict(zip(map(str, task.lambdas), losses.tolist(), strict=True))
     return [{"lambda": best, "losses": found, "choosing_seconds": time.perf_counter() - began}]
@@ -153,15 +163,15 @@ def choose(task: Task, method: str, day: int) -> list[dict[str, Any]]:
 
 def fit_and_score(task: Task, method: str, day: int, strength: float) -> list[dict[str, Any]]:
     """Train on the days before a test day and score its clicks."""
-    data, observed = _data(task, method, day)
+    data, labels = _data(task, method, day)
     began = time.perf_counter()
     try:
         with quietly():
-            (fit,) = fit_path(data.model, data.encoded, METHODS[method], observed, task.l2([strength]))
+            (fit,) = fit_path(data.model, data.encoded, METHODS[method], labels, task.l2([strength]))
     except ValueError as error:
         return [{"failed": str(error)}]
     seconds = time.perf_counter() - began
-    test = task.log.after((day - 1) * DAY - _SECOND, DAY, int(HORIZON) * DAY)
+    test = task.log.matured_after((day - 1) * DAY - _SECOND, DAY, int(HORIZON) * DAY)
     y, p = test.y == 1, fit.predict(test.X)
     found = scores(y, p)
     return [
@@ -304,7 +314,7 @@ def _check(log: EventLog, data: Path, days: Sequence[int]) -> None:
             f"{data.name} has clicks of days 1 to {last}, and a test day needs {TRAINING_DAYS} days before it: choose days "
             f"from {TRAINING_DAYS + 1} to {last}, not {min(days, default=0)} to {max(days, default=0)}."
         )
-    everything = log.bare().at(log.until, log.until, None).delay_micros
+    everything = log.without_features().snapshot_at(log.until, log.until, None).delay_micros
     late = int(((everything > int(HORIZON) * DAY) & (everything != NEVER)).sum())
     if late > log.positives / 1000:
         raise ValueError(

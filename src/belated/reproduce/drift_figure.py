@@ -16,12 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from belated.data.labels import Observed, observe
+from belated.data.labels import Labels, check_labels
 from belated.datasets.yasui_kato import SyntheticClicks, simulate_paper
+from belated.evaluation.fitting import fit_path, quietly
 from belated.evaluation.metrics import log_losses
-from belated.evaluation.validation import fit_path, quietly, set_back
-from belated.methods import BL, DFM, FSIW, PNUTW, PUTW, TW, ConvDF, Method, NnDF
-from belated.models import LinearModel
+from belated.evaluation.validation import set_clock_back
+from belated.methods.base import Method
+from belated.methods.biased import BL
+from belated.methods.delay_model import DFM
+from belated.methods.delayed_feedback import ConvDF, NnDF
+from belated.methods.importance_weighting import FSIW
+from belated.methods.positive_unlabeled import PNUTW, PUTW
+from belated.methods.time_window import TW
+from belated.models.linear import LinearModel
 from belated.reproduce.checkpoints import run_parts, write_csv
 
 METHODS: dict[str, Method] = {
@@ -72,16 +79,16 @@ def trial(
     data = simulate_paper(eta, seed, per_day=per_day, delay_unit=how.delay_unit, traffic=how.traffic)
     rows, y, elapsed, delay = data.known(NOW)
     X = data.X if how.free_intercept else np.column_stack([data.X, np.ones(len(data.X))])
-    observed = observe(y, elapsed, delay, None, how.tau, None)
+    labels = check_labels(y, elapsed, delay, None, how.tau, None)
     true = data.converts[rows]
-    final = observe(true, elapsed, np.where(true, 0.0, np.nan), None, how.tau, None)
+    final = check_labels(true, elapsed, np.where(true, 0.0, np.nan), None, how.tau, None)
     model = LinearModel(fit_intercept=how.free_intercept, tol=1e-7)
-    wanted: list[tuple[str, Method, Observed]] = [("Oracle", BL(), final)]
-    wanted += [(name, METHODS[name], observed) for name in methods or METHODS]
+    wanted: list[tuple[str, Method, Labels]] = [("Oracle", BL(), final)]
+    wanted += [(name, METHODS[name], labels) for name in methods or METHODS]
     found: list[dict[str, Any]] = []
     with quietly(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        encoded = model.encode(X[rows], observed.weight)
+        encoded = model.encode(X[rows], labels.weight)
         for name, method, known in wanted:
             try:
                 strength = _tune(method, known, X[rows], true, tuning, model, tries, seed)
@@ -108,17 +115,17 @@ def _score(name: str, p: Any, data: SyntheticClicks, rows: Any, strength: float)
 
 
 def _tune(
-    method: Method, known: Observed, X: Any, true: Any, tuning: str, model: LinearModel, tries: int, seed: int
+    method: Method, known: Labels, X: Any, true: Any, tuning: str, model: LinearModel, tries: int, seed: int
 ) -> float:
     import optuna
 
-    split = set_back(known)
+    split = set_clock_back(known)
     assert split is not None
-    encoded = model.encode(X[split.train], split.observed.weight)
+    encoded = model.encode(X[split.train], split.past.weight)
 
     def loss(study: Any) -> float:
         strength = study.suggest_float("lambda", 1e-6, 1e-1, log=True)
-        (fit,) = fit_path(model, encoded, method, split.observed, [strength / DIMENSION])
+        (fit,) = fit_path(model, encoded, method, split.past, [strength / DIMENSION])
         p = fit.predict(X[split.valid])
         return split.loss(p) if tuning == "corrected" else float(log_losses(true[split.valid], p).mean())
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from belated.data.labels import observe
-from belated.evaluation.validation import fit_path, quietly
+from belated.data.labels import check_labels
+from belated.evaluation.fitting import fit_path, quietly
 from belated.methods import METHODS, resolve_method
-from belated.models import LinearModel
+from belated.models.linear import LinearModel
 from belated.reproduce.checkpoints import run_parts, write_csv
 
 RATE, MEAN_DELAY, DAYS, PER_DAY = 0.1, 4.0, 14, 1000
@@ -37,15 +37,15 @@ def run_once(seed: int, days: int = DAYS, per_day: int = PER_DAY) -> list[dict[s
         elapsed = day - arrival[here]
         y = converts[here] & (wait[here] <= elapsed)
         X = np.zeros((int(here.sum()), 1))
-        observed = observe(y, elapsed, np.where(y, wait[here], np.nan), None, day / 3.0, None)
+        labels = check_labels(y, elapsed, np.where(y, wait[here], np.nan), None, day / 3.0, None)
         model = LinearModel(l2=1e-6)
-        encoded = model.encode(X, observed.weight)
+        encoded = model.encode(X, labels.weight)
         for name in METHODS:
             p: float | None = None
             with quietly(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 try:
-                    (fit,) = fit_path(model, encoded, resolve_method(name), observed, [1e-6])
+                    (fit,) = fit_path(model, encoded, resolve_method(name), labels, [1e-6])
                     p = float(fit.predict(X[:1])[0])
                 except ValueError:
                     p = None

@@ -1,4 +1,7 @@
-"""Compiled costs of single rows, for risks of many rows; small ones stay with NumPy and wait for no compiler."""
+"""Compiled versions of the two costs that are evaluated most; a test holds them equal to their definitions.
+
+They serve risks of many rows. Small ones stay with NumPy and wait for no compiler.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +37,17 @@ def logistic(z: Floats, a: Floats, b: Floats) -> tuple[float, Floats]:
 
 
 @nb.njit(cache=True, parallel=True)
-def logistic_curvature(z: Floats, a: Floats, b: Floats, out: Floats) -> None:
-    """out = (a + b) sigmoid(z) sigmoid(-z)."""
+def _logistic_curvature(z: Floats, a: Floats, b: Floats, out: Floats) -> None:
     for i in nb.prange(z.size):
         e = np.exp(-abs(z[i]))
         out[i] = (a[i] + b[i]) * e / (1.0 + e) ** 2
+
+
+def logistic_curvature(z: Floats, a: Floats, b: Floats) -> Floats:
+    """(a + b) sigmoid(z) sigmoid(-z)."""
+    out = np.empty_like(a)
+    _logistic_curvature(np.ascontiguousarray(z), a, b, out)
+    return out
 
 
 @nb.njit(cache=True, parallel=True)
@@ -93,7 +102,7 @@ def cure(
     """Cost of rows under a law with a cure share: the sum, and gradients in the margins, Lambda0 and Lambda0 at the end.
 
     ``end`` is Lambda0 at the end of each event's cell, or None where delays are exact; see
-    :class:`belated.risks.delays.LawRisk`.
+    :mod:`belated.risks.delays`.
     """
     parts, d_margins, d_cumulated = np.empty(nb.get_num_threads()), np.empty(margins.shape), np.empty(len(weight))
     d_end = None if end is None else np.empty(len(weight))

@@ -1,8 +1,8 @@
 """Delay laws: how the hazard of turning positive depends on age, up to a factor exp(h) that a model learns.
 
 Every law has hazard exp(h) lambda0(t) and cumulated hazard exp(h) Lambda0(t), where lambda0 may depend on a few
-parameters ``shared`` by all rows. A law is small and holds no rows; what it needs of the rows' times it computes
-once, in :meth:`DelayLaw.prepare`, and takes back as ``at``.
+parameters ``shared`` by all rows. A law is small and holds no rows; what it needs of the rows' times it computes once, in
+:meth:`DelayLaw.prepare`, and is given back as ``prepared``.
 """
 
 from __future__ import annotations
@@ -11,67 +11,72 @@ from typing import Any
 
 import numpy as np
 
+from belated.arrays import dot, namespace, safe_exp, sums_by
 from belated.typing import Floats, Ints
 
 
-def safe_exp(x: Any) -> Any:
-    """exp with its argument cut at 200, so that a wild step of a line search stays finite."""
-    return np.exp(np.minimum(x, 200.0))
-
-
 class DelayLaw:
+    """A law of delays. A subclass writes :meth:`evaluate`, and :meth:`shared_gradient` where it has shared parameters.
+
+    ``prepare`` and ``start`` work on NumPy arrays; the other methods on whatever library their arguments come from.
+    """
+
     n_shared: int = 0
     has_level: bool = False  # whether `shared` already sets the overall level, so that h needs no intercept
+    finite_at_zero: bool = True  # whether the hazard has a value at age 0
 
     def prepare(self, times: Floats) -> Any:
+        """What :meth:`evaluate` needs to know of times (n,): an array, or a tuple of arrays."""
+        return times
+
+    def evaluate(self, prepared: Any, shared: Any) -> tuple[Any, Any]:
+        """log lambda0 and Lambda0 at the prepared times, each of shape (n,)."""
         raise NotImplementedError
 
-    def evaluate(self, at: Any, shared: Floats) -> tuple[Floats, Floats]:
-        """log lambda0 and Lambda0 at the prepared times."""
-        raise NotImplementedError
-
-    def pull_back(self, at: Any, shared: Floats, d_log_hazard: Floats, d_cumulated: Floats) -> Floats:
+    def shared_gradient(self, prepared: Any, shared: Any, d_log_hazard: Any, d_cumulated: Any) -> Any:
         """Gradient in ``shared`` of a sum whose gradient in log lambda0 and Lambda0 is given."""
-        return np.zeros(0)
+        if self.n_shared:
+            raise NotImplementedError
+        return d_cumulated[:0]
 
-    def cumulative_at(self, time: float, shared: Floats) -> float:
+    def cumulated_at(self, time: float, shared: Floats) -> float:
+        """Lambda0 at one time."""
         return float(self.evaluate(self.prepare(np.array([time])), shared)[1][0])
 
-    def start(self, at: Any, events: Floats, exposed: Floats) -> tuple[float, Floats]:
+    def start(self, prepared: Any, events: Floats, exposed: Floats) -> tuple[float, Floats]:
         """A first guess of h and of the shared parameters: events over time at risk, both given by weights of rows."""
         shared = np.zeros(self.n_shared)
-        return float(np.log(events.sum() / (exposed @ self.evaluate(at, shared)[1]))), shared
+        return float(np.log(events.sum() / dot(exposed, self.evaluate(prepared, shared)[1]))), shared
 
-    def roughness(self, shared: Floats) -> tuple[float, Floats]:
+    def roughness(self, shared: Any) -> tuple[Any, Any]:
         """A penalty on the shared parameters, and its gradient."""
-        return 0.0, np.zeros(self.n_shared)
+        return 0.0, 0.0 * shared
 
 
 class Exponential(DelayLaw):
     """lambda0 = 1, Lambda0(t) = t."""
 
-    def prepare(self, times: Floats) -> Floats:
-        return times
-
-    def evaluate(self, at: Floats, shared: Floats) -> tuple[Floats, Floats]:
-        return np.zeros_like(at), at
+    def evaluate(self, prepared: Any, shared: Any) -> tuple[Any, Any]:
+        return namespace(prepared).zeros_like(prepared), prepared
 
 
 class Weibull(DelayLaw):
     """Lambda0(t) = t^k with k = exp(shared[0]); lambda0(t) = k t^(k-1)."""
 
     n_shared = 1
+    finite_at_zero = False
 
     def prepare(self, times: Floats) -> Floats:
         return np.log(np.maximum(times, 1e-300))
 
-    def evaluate(self, at: Floats, shared: Floats) -> tuple[Floats, Floats]:
-        shape = safe_exp(shared[0])
-        return shared[0] + (shape - 1.0) * at, safe_exp(shape * at)
+    def evaluate(self, prepared: Any, shared: Any) -> tuple[Any, Any]:
+        shape = safe_exp(shared)
+        return shared + (shape - 1.0) * prepared, safe_exp(shape * prepared)
 
-    def pull_back(self, at: Floats, shared: Floats, d_log_hazard: Floats, d_cumulated: Floats) -> Floats:
-        slope = safe_exp(shared[0]) * at
-        return np.array([(d_log_hazard * (1.0 + slope)).sum() + (d_cumulated * slope * safe_exp(slope)).sum()])
+    def shared_gradient(self, prepared: Any, shared: Any, d_log_hazard: Any, d_cumulated: Any) -> Any:
+        slope = safe_exp(shared) * prepared
+        total = dot(d_log_hazard, 1.0 + slope) + dot(d_cumulated, slope * safe_exp(slope))
+        return total + 0.0 * shared
 
 
 class Piecewise(DelayLaw):
@@ -94,33 +99,36 @@ class Piecewise(DelayLaw):
         interval = np.searchsorted(self.knots, times, side="left")
         return interval, times - np.concatenate([[0.0], self.knots])[interval]
 
-    def evaluate(self, at: Any, shared: Floats) -> tuple[Floats, Floats]:
-        interval, inside = at
+    def evaluate(self, prepared: Any, shared: Any) -> tuple[Any, Any]:
+        interval, inside = prepared
         hazard = safe_exp(shared)
-        before = np.concatenate([[0.0], np.cumsum(np.diff(self.knots, prepend=0.0) * hazard[:-1])])
+        before = namespace(hazard).cumulative_sum(self._widths() * hazard[:-1], include_initial=True)
         return shared[interval], before[interval] + inside * hazard[interval]
 
-    def pull_back(self, at: Any, shared: Floats, d_log_hazard: Floats, d_cumulated: Floats) -> Floats:
-        interval, inside = at
-        k = self.n_shared
-        here = np.bincount(interval, weights=d_cumulated * inside, minlength=k)
+    def shared_gradient(self, prepared: Any, shared: Any, d_log_hazard: Any, d_cumulated: Any) -> Any:
+        interval, inside = prepared
+        xp = namespace(shared)
+        in_log, in_time, in_all = sums_by(interval, self.n_shared, d_log_hazard, d_cumulated * inside, d_cumulated)
         # A row in a later interval has lived through the whole of this one.
-        later = np.bincount(interval, weights=d_cumulated, minlength=k)[::-1].cumsum()[::-1][1:]
-        here[:-1] += np.diff(self.knots, prepend=0.0) * later
-        return np.bincount(interval, weights=d_log_hazard, minlength=k) + safe_exp(shared) * here
+        later = xp.flip(xp.cumulative_sum(xp.flip(in_all)))[1:]
+        through = xp.concat([self._widths() * later, xp.zeros_like(in_all[:1])])
+        return in_log + safe_exp(shared) * (in_time + through)
 
-    def start(self, at: Any, events: Floats, exposed: Floats) -> tuple[float, Floats]:
-        none = np.zeros_like(exposed)
-        happened = np.bincount(at[0], events, self.n_shared)
-        at_risk = self.pull_back(at, np.zeros(self.n_shared), none, exposed)
+    def _widths(self) -> Any:
+        """The length of every interval but the last."""
+        return namespace(self.knots).concat([self.knots[:1], self.knots[1:] - self.knots[:-1]])
+
+    def start(self, prepared: Any, events: Floats, exposed: Floats) -> tuple[float, Floats]:
+        (happened,) = sums_by(prepared[0], self.n_shared, events)
+        at_risk = self.shared_gradient(prepared, np.zeros(self.n_shared), np.zeros_like(exposed), exposed)
         # A little of the overall hazard for intervals where nothing happened; and no rougher than the penalty likes.
         level = np.log(happened.sum() / at_risk.sum())
         steps = np.log((happened + 1e-6 * happened.sum()) / (at_risk + 1e-6 * at_risk.sum())) - level
         return 0.0, level + steps / (1.0 + self.roughness(steps)[0])
 
-    def roughness(self, shared: Floats) -> tuple[float, Floats]:
-        steps = np.diff(shared)
-        gradient = np.zeros_like(shared)
-        gradient[1:] += 2.0 * self.smoothing * steps
-        gradient[:-1] -= 2.0 * self.smoothing * steps
-        return self.smoothing * float(steps @ steps), gradient
+    def roughness(self, shared: Any) -> tuple[Any, Any]:
+        xp = namespace(shared)
+        steps = shared[1:] - shared[:-1]
+        none = xp.zeros_like(shared[:1])
+        gradient = 2.0 * self.smoothing * (xp.concat([none, steps]) - xp.concat([steps, none]))
+        return self.smoothing * dot(steps, steps), gradient

@@ -1,6 +1,7 @@
 """Links: from a model's margins (and a risk's shared parameters) to a probability.
 
-Links outlive training: a fitted classifier keeps one, so they hold numbers, not training rows.
+Links outlive training: a fitted classifier keeps one, so they hold numbers, not training rows. The links of likelihoods
+stand beside their risks.
 """
 
 from __future__ import annotations
@@ -11,8 +12,6 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit, logit
 
-from belated.risks.delay_laws import DelayLaw, safe_exp
-from belated.risks.losses import LogisticLoss, Loss, SquaredLoss
 from belated.typing import Floats
 
 
@@ -71,40 +70,3 @@ class Ratio(Link):
 
     def probability(self, margins: Floats, shared: Floats) -> Floats:
         return np.minimum(expit(margins[:, 0]) / expit(margins[:, 1]), self.ceiling)
-
-
-@dataclass(frozen=True)
-class CureShare(Link):
-    """p = sigmoid(g) (1 - S(H)), with S the survival of those who convert; sigmoid(g) without a horizon H."""
-
-    law: DelayLaw
-    horizon: float | None
-
-    def probability(self, margins: Floats, shared: Floats) -> Floats:
-        share = expit(margins[:, 0])
-        if self.horizon is None:
-            return share
-        return share * -np.expm1(-self.law.cumulative_at(self.horizon, shared) * safe_exp(margins[:, 1]))
-
-    def decision(self, margins: Floats, shared: Floats) -> Floats:
-        return margins[:, 0] if self.horizon is None else super().decision(margins, shared)
-
-
-@dataclass(frozen=True)
-class Incidence(Link):
-    """p = 1 - exp(-Lambda(H) exp(g)): the share that turns positive by age H."""
-
-    law: DelayLaw
-    horizon: float
-
-    def probability(self, margins: Floats, shared: Floats) -> Floats:
-        return -np.expm1(-self.law.cumulative_at(self.horizon, shared) * safe_exp(margins[:, 0]))
-
-
-def link_of(loss: Loss) -> Link:
-    """What the minimiser of a loss's risk estimates."""
-    if isinstance(loss, LogisticLoss):
-        return Sigmoid()
-    if isinstance(loss, SquaredLoss):
-        return Halfway()
-    return SignOnly()

@@ -7,13 +7,13 @@ refuse it unless ``linear_odd`` is true of it.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit
 from sklearn.base import BaseEstimator
 
-from belated.typing import Floats
+from belated.arrays import at_most, between, namespace, sigmoid, softplus
+from belated.risks.links import Halfway, Link, Sigmoid, SignOnly
 
 
 class Loss(BaseEstimator):
@@ -21,14 +21,16 @@ class Loss(BaseEstimator):
 
     linear_odd: ClassVar[bool] = False
     smooth: ClassVar[bool] = True
+    logistic: ClassVar[bool] = False  # the one loss for which solvers have short cuts
+    link: ClassVar[Link] = SignOnly()  # what the minimiser of its risk estimates
 
-    def value(self, z: Floats) -> Floats:
+    def value(self, z: Any) -> Any:
         raise NotImplementedError
 
-    def derivative(self, z: Floats) -> Floats:
+    def derivative(self, z: Any) -> Any:
         raise NotImplementedError
 
-    def curvature(self, z: Floats) -> Floats:
+    def curvature(self, z: Any) -> Any:
         raise NotImplementedError
 
     def level(self, rate: float) -> float:
@@ -48,15 +50,17 @@ class LogisticLoss(Loss):
     """
 
     linear_odd = True
+    logistic = True
+    link = Sigmoid()
 
-    def value(self, z: Floats) -> Floats:
-        return np.logaddexp(0.0, -z)
+    def value(self, z: Any) -> Any:
+        return softplus(-z)
 
-    def derivative(self, z: Floats) -> Floats:
-        return -expit(-z)
+    def derivative(self, z: Any) -> Any:
+        return -sigmoid(-z)
 
-    def curvature(self, z: Floats) -> Floats:
-        return expit(z) * expit(-z)
+    def curvature(self, z: Any) -> Any:
+        return sigmoid(z) * sigmoid(-z)
 
     def level(self, rate: float) -> float:
         return float(np.log(rate) - np.log1p(-rate))
@@ -66,15 +70,16 @@ class SquaredLoss(Loss):
     """l(z) = (z - 1)^2 / 4."""
 
     linear_odd = True
+    link = Halfway()
 
-    def value(self, z: Floats) -> Floats:
+    def value(self, z: Any) -> Any:
         return (z - 1.0) ** 2 / 4.0
 
-    def derivative(self, z: Floats) -> Floats:
+    def derivative(self, z: Any) -> Any:
         return (z - 1.0) / 2.0
 
-    def curvature(self, z: Floats) -> Floats:
-        return np.full_like(z, 0.5)
+    def curvature(self, z: Any) -> Any:
+        return namespace(z).full_like(z, 0.5)
 
     def level(self, rate: float) -> float:
         return 2.0 * rate - 1.0
@@ -98,28 +103,29 @@ class DoubleHingeLoss(Loss):
     def smoothed(self, width: float) -> Loss:
         return DoubleHingeLoss(width)
 
-    def value(self, z: Floats) -> Floats:
+    def value(self, z: Any) -> Any:
         return -z + 0.5 * (self._ramp(z + 1.0) + self._ramp(z - 1.0))
 
-    def derivative(self, z: Floats) -> Floats:
+    def derivative(self, z: Any) -> Any:
         return -1.0 + 0.5 * (self._step(z + 1.0) + self._step(z - 1.0))
 
-    def curvature(self, z: Floats) -> Floats:
+    def curvature(self, z: Any) -> Any:
+        xp = namespace(z)
         if not self.width:
-            return np.zeros_like(z)
-        near = sum((np.abs(z - kink) < self.width / 2).astype(np.float64) for kink in (-1.0, 1.0))
-        return np.asarray(0.5 / self.width * near)
+            return xp.zeros_like(z)
+        near = [xp.astype(xp.abs(z - kink) < self.width / 2, z.dtype) for kink in (-1.0, 1.0)]
+        return 0.5 / self.width * (near[0] + near[1])
 
-    def _ramp(self, u: Floats) -> Floats:
+    def _ramp(self, u: Any) -> Any:
         if not self.width:
-            return np.maximum(u, 0.0)
-        inside = np.clip(u + self.width / 2, 0.0, self.width)
-        return inside**2 / (2.0 * self.width) + np.maximum(u - self.width / 2, 0.0)
+            return -at_most(-u, 0.0)
+        inside = between(u + self.width / 2, 0.0, self.width)
+        return inside**2 / (2.0 * self.width) - at_most(self.width / 2 - u, 0.0)
 
-    def _step(self, u: Floats) -> Floats:
+    def _step(self, u: Any) -> Any:
         if not self.width:
-            return (u > 0).astype(np.float64)
-        return np.clip(u / self.width + 0.5, 0.0, 1.0)
+            return namespace(u).astype(u > 0, u.dtype)
+        return between(u / self.width + 0.5, 0.0, 1.0)
 
 
 LOSSES = {"logistic": LogisticLoss, "squared": SquaredLoss, "double_hinge": DoubleHingeLoss}

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from belated.risks.base import NonNegativeRisk, Risk
-from belated.solvers.preconditioned_lbfgs import Solution
+from belated.risks.base import Risk
+from belated.solvers.stopping import Solution
 from belated.typing import Floats
 
 Solve = Callable[[Risk, Floats | None], Solution]
@@ -34,7 +34,7 @@ def minimise_rounded(risk: Risk, solve: Solve, start: Floats | None = None) -> S
 
 
 def minimise_corrected(
-    risk: NonNegativeRisk, solve: Solve, margins: Callable[[Floats], Floats], tol: float, start: Floats | None = None
+    risk: Risk, solve: Solve, margins: Callable[[Floats], Floats], tol: float, start: Floats | None = None
 ) -> Solution:
     """Minimise max(J, J+) + penalty exactly, as the saddle point max over t of min J+ + t J- + penalty.
 

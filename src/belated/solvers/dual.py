@@ -19,9 +19,10 @@ from dataclasses import dataclass
 import numba as nb
 import numpy as np
 
-from belated.risks import compiled
-from belated.solvers import kernels
+from belated.risks.base import Risk
+from belated.solvers import dual_kernels as kernels
 from belated.solvers.rows import SparseRows
+from belated.solvers.stopping import gap_is_small
 from belated.typing import Floats, SmallInts
 
 _FIRST_CHECK = 3  # epochs
@@ -41,8 +42,7 @@ class DualSolution:
 
 def minimise_dual(
     rows: SparseRows,
-    a: Floats,
-    b: Floats,
+    risk: Risk,
     l2: float,
     free_intercept: bool,
     tol: float,
@@ -51,9 +51,9 @@ def minimise_dual(
 ) -> DualSolution:
     """Ascend until the duality gap is at most ``tol`` times the objective, or too slow, or ``max_epochs`` are spent.
 
-    ``start`` holds weights, and an intercept where that is free, from a similar problem.
+    ``risk`` must have a dual. ``start`` holds weights, and an intercept where that is free, from a similar problem.
     """
-    problem = _Dual(rows, a, b, l2, free_intercept, start)
+    problem = _Dual(rows, risk, l2, free_intercept, start)
     order = np.arange(rows.n, dtype=np.int32)
     gap, previous, rate, value = np.inf, np.inf, 0.15, np.inf
     checked, next_check = 0, _FIRST_CHECK
@@ -63,7 +63,7 @@ def minimise_dual(
             problem.recentre(gap * rate ** (epoch - checked))
             continue
         previous, (gap, slack, value) = gap, problem.gap()
-        if gap + slack <= tol * abs(value):
+        if gap_is_small(gap + slack, value, tol):
             break
         if slack > gap:  # all that is left to do is for the intercept; what the jump costs heals within few epochs
             problem.recentre(np.inf)
@@ -78,14 +78,14 @@ def minimise_dual(
         missing = np.log(max(tol * abs(value), 1e-300) / gap) / np.log(rate)
         checked, next_check = epoch, epoch + int(np.clip(np.ceil(missing), 1, 10))
     total = gap + slack
-    return DualSolution(problem.coef, problem.intercept(), value, total, epoch, bool(total <= tol * abs(value)))
+    return DualSolution(problem.coef, problem.intercept(), value, total, epoch, gap_is_small(total, value, tol))
 
 
 class _Dual:
-    def __init__(
-        self, rows: SparseRows, a: Floats, b: Floats, l2: float, free_intercept: bool, start: Floats | None
-    ) -> None:
-        self.rows, self.a, self.b, self.l2, self.free = rows, a, b, l2, free_intercept
+    def __init__(self, rows: SparseRows, risk: Risk, l2: float, free_intercept: bool, start: Floats | None) -> None:
+        assert risk.logistic_weights is not None
+        a, b = risk.logistic_weights
+        self.rows, self.risk, self.l2, self.free = rows, risk, l2, free_intercept
         self.target, total = float(a.sum()), float(a.sum() + b.sum())
         # As weak as the penalty of a weight, but always far weaker than the data.
         self.l2_bias = min(l2, 1e-4 * total)
@@ -96,7 +96,7 @@ class _Dual:
             self.bias[0] = start[-1] if free_intercept else 0.0
             z = rows.margins(start[None, : rows.shape[1]], self.bias[:1])[:, 0]
         kernels.dual_start(a, b, rows.norms, z, _START, self.state, u)
-        self.coef = rows.pull(u[:, None])[0] / (-2.0 * l2)
+        self.coef = rows.transpose_dot(u[:, None])[0] / (-2.0 * l2)
         self.bias[1] = -u.sum() / (2.0 * self.l2_bias) if free_intercept else 0.0
 
     def epoch(self, order: SmallInts, seed: int) -> None:
@@ -107,9 +107,9 @@ class _Dual:
     def gap(self) -> tuple[float, float, float]:
         """The duality gap, what the intercept's freedom may add to it, and the objective."""
         intercept = float(self.bias.sum())
-        z = self.rows.margins(self.coef[None, :], np.array([intercept]))[:, 0]
+        margins = self.rows.margins(self.coef[None, :], np.array([intercept]))
         penalty = self.l2 * float(np.einsum("i,i->", self.coef, self.coef))
-        value = compiled.logistic(z, self.a, self.b)[0] + penalty
+        value = self.risk.value_and_gradient(margins)[0] + penalty
         parts = np.empty((nb.get_num_threads(), 2))
         kernels.dual_sums(self.state, parts)
         entropy, mass = parts.sum(axis=0)

@@ -20,10 +20,9 @@ from numba.extending import intrinsic
 
 from belated.typing import Floats, Ints, SmallInts
 
-_AHEAD = 8  # rows
 _NEAR = 4  # rows
 # Sums may be reordered and divisions shared; infinities and NaN keep their meaning.
-_FREE = {"contract", "arcp", "nsz", "reassoc"}
+FREE = {"contract", "arcp", "nsz", "reassoc"}
 _MANY = 300_000  # entries
 
 
@@ -123,7 +122,7 @@ def _ahead(indptr: Any, indices: SmallInts, k: int, i: int, end: int, line: Floa
             prefetch(line, width * np.int64(indices[p]))
 
 
-@nb.njit(cache=True, parallel=True, fastmath=_FREE)
+@nb.njit(cache=True, parallel=True, fastmath=FREE)
 def margins(
     indptr: Any, indices: SmallInts, data: Any, k: int, coef: Floats, level: Floats, out: Floats, chunks: int
 ) -> None:
@@ -152,8 +151,10 @@ def margins(
                     out[i, r] = total
 
 
-@nb.njit(cache=True, parallel=True, fastmath=_FREE)
-def pull(indptr: Any, indices: SmallInts, data: Any, k: int, rows: Floats, squared: bool, sums: Floats) -> None:
+@nb.njit(cache=True, parallel=True, fastmath=FREE)
+def transpose_dot(
+    indptr: Any, indices: SmallInts, data: Any, k: int, rows: Floats, squared: bool, sums: Floats
+) -> None:
     """sums[0] = X' rows, or the same with squared values; ``sums`` has m numbers in a run for each column, a line a thread."""
     n, m, chunks = rows.shape[0], rows.shape[1], sums.shape[0]
     for t in nb.prange(chunks):
@@ -181,7 +182,7 @@ def pull(indptr: Any, indices: SmallInts, data: Any, k: int, rows: Floats, squar
             sums[0, column] += sums[t, column]
 
 
-@nb.njit(cache=True, parallel=True, fastmath=_FREE)
+@nb.njit(cache=True, parallel=True, fastmath=FREE)
 def logistic_pass(
     indptr: Any,
     indices: SmallInts,
@@ -232,185 +233,3 @@ def logistic_pass(
         for t in range(chunks):
             total += work[t, 2 * j + 1]
         gradient[j] = total
-
-
-@nb.njit(cache=True)
-def shuffle(order: SmallInts, seed: int) -> None:
-    """A full random permutation: shuffling within blocks makes the dual method stall."""
-    np.random.seed(seed)  # noqa: NPY002 (numba's own generator)
-    for i in range(order.size - 1, 0, -1):
-        j = np.random.randint(0, i + 1)  # noqa: NPY002
-        order[i], order[j] = order[j], order[i]
-
-
-@nb.njit(cache=True, fastmath={"contract", "arcp", "nsz"})
-def dual_epoch(
-    indptr: Any,
-    indices: SmallInts,
-    data: Any,
-    k: int,
-    order: SmallInts,
-    coef: Floats,
-    bias: Floats,
-    state: Floats,
-    spread: float,
-    bias_spread: float,
-) -> None:
-    """One pass of dual coordinate ascent over the rows in ``order``; see :mod:`belated.solvers.dual`.
-
-    ``state`` holds (c, s, t, ||x||^2) for each row, s = sigmoid(t), 32 bytes in one line of the cache; ``bias`` holds the centre of the intercept and its distance
-    from there. Row i asks for the root of t - z + q c (sigmoid(t) - s) = 0, found by Newton's steps kept inside a
-    bracket, to a precision that grows with its own.
-    """
-    n = order.size
-    for step in range(n):
-        if step + _AHEAD < n:
-            ahead = np.int64(order[step + _AHEAD])
-            prefetch(state, 4 * ahead)
-            if indptr is None:
-                prefetch(indices, ahead * k)
-                prefetch(indices, ahead * k + 16)
-            else:
-                prefetch(indptr, ahead)
-        if step + 3 < n:
-            ahead = np.int64(order[step + 3])
-            start, stop = ahead * k, (ahead + 1) * k
-            if indptr is not None:
-                start, stop = indptr[ahead], indptr[ahead + 1]
-            for p in range(np.uint64(start), np.uint64(stop)):
-                prefetch(coef, np.int64(indices[p]))
-        i = np.int64(order[step])
-        c, s = state[4 * i], state[4 * i + 1]
-        if c == 0.0:
-            continue
-        start, stop = i * k, (i + 1) * k
-        if indptr is not None:
-            start, stop = indptr[i], indptr[i + 1]
-        z = bias[0] + bias[1]
-        for p in range(np.uint64(start), np.uint64(stop)):
-            if data is None:
-                z += coef[np.uint64(indices[p])]
-            else:
-                z += data[p] * coef[np.uint64(indices[p])]
-        q = c * (state[4 * i + 3] * spread + bias_spread)
-        low, high = z - q * (1.0 - s), z + q * s
-        old = state[4 * i + 2]
-        t = min(max(old, low), high)
-        target = max(1e-2 * abs(z - old), 1e-7)
-        share = s
-        for _ in range(50):
-            e = np.exp(-abs(t))
-            share = 1.0 / (1.0 + e) if t >= 0 else e / (1.0 + e)
-            miss = t - z + q * (share - s)
-            if abs(miss) < target:
-                break
-            if miss > 0:
-                high = t
-            else:
-                low = t
-            t -= miss / (1.0 + q * share * (1.0 - share))
-            if not (low < t < high):
-                t = 0.5 * (low + high)
-        state[4 * i + 1], state[4 * i + 2] = share, t
-        change = c * (share - s)
-        for p in range(np.uint64(start), np.uint64(stop)):
-            if data is None:
-                coef[np.uint64(indices[p])] -= change * spread
-            else:
-                coef[np.uint64(indices[p])] -= change * spread * data[p]
-        bias[1] -= change * bias_spread
-
-
-@nb.njit(cache=True, parallel=True)
-def dual_start(a: Floats, b: Floats, norms: Floats, z: Any, margin: float, state: Floats, u: Floats) -> None:
-    """Each dual variable where margins z put it, or near the label that its weights stand for; off its boundary."""
-    for i in nb.prange(a.size):
-        c = a[i] + b[i]
-        share = a[i] / c if c > 0 else 0.5
-        if z is not None:
-            share = 1.0 / (1.0 + np.exp(-z[i]))
-        share = min(max(share, margin), 1.0 - margin)
-        state[4 * i], state[4 * i + 1] = max(c, 0.0), share
-        state[4 * i + 2], state[4 * i + 3] = np.log(share / (1.0 - share)), norms[i]
-        u[i] = max(c, 0.0) * share - a[i]
-
-
-@nb.njit(cache=True, parallel=True)
-def dual_sums(state: Floats, parts: Floats) -> None:
-    """Sums of c (s log s + (1 - s) log(1 - s)) and of c s, from t = logit(s) so that s near 0 or 1 loses nothing."""
-    n, threads = state.size // 4, parts.shape[0]
-    for part in nb.prange(threads):
-        entropy, mass = 0.0, 0.0
-        for i in range(n * part // threads, n * (part + 1) // threads):
-            t = state[4 * i + 2]
-            e = np.exp(-abs(t))
-            # s log s + (1-s) log(1-s) = -log(1 + e) - |t| e / (1 + e)
-            entropy -= state[4 * i] * (np.log1p(e) + abs(t) * e / (1.0 + e))
-            mass += state[4 * i] * state[4 * i + 1]
-        parts[part, 0], parts[part, 1] = entropy, mass
-
-
-@nb.njit(cache=True, parallel=True)
-def shifted_shares(z: Floats, state: Floats, shift: float, parts: Floats) -> None:
-    """Sums of c sigmoid(z + shift), and of its derivative in the shift."""
-    n, threads = state.size // 4, parts.shape[0]
-    for part in nb.prange(threads):
-        total, slope = 0.0, 0.0
-        for i in range(n * part // threads, n * (part + 1) // threads):
-            x = z[i] + shift
-            e = np.exp(-abs(x))
-            p = (1.0 if x >= 0 else e) / (1.0 + e)
-            total += state[4 * i] * p
-            slope += state[4 * i] * p * (1.0 - p)
-        parts[part, 0], parts[part, 1] = total, slope
-
-
-@nb.njit(cache=True, parallel=True, fastmath=_FREE)
-def dots(basis: Floats, used: int, slot: int, parts: Floats) -> None:
-    """parts[t] adds up to the products of rows 0, slot and slot + 1 of ``basis`` with its first ``used`` rows."""
-    chunks, d, block = parts.shape[0], basis.shape[1], 2048
-    for t in nb.prange(chunks):
-        parts[t] = 0.0
-        end = d * (t + 1) // chunks
-        for left in range(d * t // chunks, end, block):
-            right = min(left + block, end)
-            for r in range(used):
-                first, second, third = 0.0, 0.0, 0.0
-                for j in range(left, right):
-                    x = basis[r, j]
-                    first += x * basis[0, j]
-                    second += x * basis[slot, j]
-                    third += x * basis[slot + 1, j]
-                parts[t, 0, r] += first
-                parts[t, 1, r] += second
-                parts[t, 2, r] += third
-
-
-@nb.njit(cache=True, parallel=True)
-def combine(basis: Floats, weights: Floats, out: Floats) -> None:
-    """out = sum of weights times the first rows of ``basis``."""
-    block = 2048
-    for part in nb.prange((out.size + block - 1) // block):
-        left, right = part * block, min((part + 1) * block, out.size)
-        for j in range(left, right):
-            out[j] = 0.0
-        for r in range(weights.size):
-            weight = weights[r]
-            for j in range(left, right):
-                out[j] += weight * basis[r, j]
-
-
-@nb.njit(cache=True, parallel=True)
-def move(theta: Floats, length: float, direction: Floats, unit: Floats, trial: Floats) -> None:
-    """trial = theta + length * direction, which is in units of its own."""
-    for j in nb.prange(theta.size):
-        trial[j] = theta[j] + length * direction[j] * unit[j]
-
-
-@nb.njit(cache=True, parallel=True)
-def remember(direction: Floats, length: float, gradient: Floats, unit: Floats, basis: Floats, slot: int) -> None:
-    """The step, the change of the scaled gradient, and the new scaled gradient, in rows slot, slot + 1 and 0."""
-    for j in nb.prange(unit.size):
-        now = gradient[j] * unit[j]
-        basis[slot, j], basis[slot + 1, j] = length * direction[j], now - basis[0, j]
-        basis[0, j] = now

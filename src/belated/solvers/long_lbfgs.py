@@ -2,33 +2,34 @@
 
 With millions of variables the vector work of the usual two-loop recursion costs more than a pass over the data. Here the
 recursion runs on inner products alone: one pass computes those of the newest vectors with all in memory, the recursion
-finds the weights of the direction in that basis, and one pass adds it up. No long product goes to BLAS, whose threads go
-on waiting busily and hold up the compiled passes.
+finds the weights of the direction in that basis, and one pass adds it up. :mod:`belated.solvers.vectors` does these passes,
+for NumPy and for torch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-import numba as nb
 import numpy as np
 
-from belated.solvers import kernels
-from belated.solvers.preconditioned_lbfgs import Objective, Solution
+from belated.arrays import namespace
+from belated.solvers.stopping import Solution, promise, promise_is_small
+from belated.solvers.vectors import vectors_like
 from belated.typing import Floats
 
+LongObjective = Callable[[Any], tuple[float, Any]]
+
 _MEMORY = 8
-_ENOUGH = 3  # pairs in memory, before a promise counts
 # The next two were chosen among a dozen pairs on DFM and Hazard, on one week of simulated clicks in Criteo's format.
-REFRESH = 15  # steps of a stiff objective, after which its curvature is another
-FARTHEST = 2.0  # that a variable moves in such a step; hazards are exponentials of sums of variables
-CAUTION = 0.25  # an approximate Newton step promises too little, a few times so where convergence is slow
+_REFRESH = 15  # steps of a stiff objective, after which its curvature is another
+_FARTHEST = 2.0  # that a variable moves in such a step; hazards are exponentials of sums of variables
 
 
-def minimise_wide(
-    objective: Objective,
-    diagonal: Callable[[Floats], Floats],
-    start: Floats,
+def minimise_long(
+    objective: LongObjective,
+    diagonal: Callable[[Any], Any],
+    start: Any,
     tol: float,
     max_iter: int,
     scale: float | None = None,
@@ -36,66 +37,60 @@ def minimise_wide(
 ) -> Solution:
     """Minimise until a Newton step promises to lower the value by well less than ``tol`` of it, or of ``scale``.
 
-    A value near 0 counts as a tenth of the first.
-
-    ``diagonal(theta)`` estimates the diagonal of the Hessian. Of a ``stiff`` objective it is taken anew every few steps, and
-    no variable moves far in one. The gradient norm returned is the promised decrease, relative to the value or scale.
+    ``start`` is a NumPy array or a tensor, and so are the arguments of the two functions. ``diagonal(theta)`` estimates the
+    diagonal of the Hessian. Of a ``stiff`` objective it is taken anew every few steps, and no variable moves far in one.
     """
-
-    def units(theta: Floats) -> Floats:
-        curvature = diagonal(theta)
-        return 1.0 / np.sqrt(np.maximum(curvature, 1e-12 * curvature.max(initial=1e-300)))
-
-    unit = units(start)
-    # Rows: the gradient, then pairs of a step and the change of gradient along it.
-    basis = np.empty((1 + 2 * _MEMORY, len(start)))
-    gram = np.zeros((len(basis), len(basis)))
-    parts = np.empty((nb.get_num_threads(), 3, len(basis)))
-    theta, trial, direction = start.copy(), np.empty_like(start), np.empty_like(start)
+    unit = _units(diagonal(start))
+    vectors = vectors_like(start, 1 + 2 * _MEMORY)
+    gram = np.zeros((1 + 2 * _MEMORY, 1 + 2 * _MEMORY))
+    theta = start * 1.0
     value, gradient = objective(theta)
-    np.multiply(gradient, unit, out=basis[0])
-    gram[0, 0] = np.einsum("i,i->", basis[0], basis[0])
+    gram[0, 0] = vectors.restart(gradient * unit)
     pairs: list[int] = []  # first rows of pairs, oldest first
-    promised, floor = np.inf, max(abs(value) / 10.0, 1e-300)
+    promised, first_value = np.inf, value
     for n_iter in range(1, max_iter + 1):
-        if stiff and n_iter % REFRESH == 0:
-            fresh = units(theta)
-            basis[0] *= fresh / unit
-            unit, pairs, gram[0, 0] = fresh, [], np.einsum("i,i->", basis[0], basis[0])
+        if stiff and n_iter % _REFRESH == 0:
+            unit, pairs = _units(diagonal(theta)), []
+            gram[0, 0] = vectors.restart(gradient * unit)
         weights = _recursion(gram, pairs)
         slope = float(weights @ gram[: len(weights), 0])
         if not slope < 0:
             pairs, weights, slope = [], np.array([-1.0]), -float(gram[0, 0])
-        promised = -slope / 2.0 / (scale or max(abs(value), floor))
-        if promised <= CAUTION * tol and (len(pairs) >= _ENOUGH or promised == 0.0):
+        promised = promise(slope, value, first_value, scale)
+        if promise_is_small(promised, tol, len(pairs)):
             return Solution(theta, n_iter - 1, promised, value)
-        kernels.combine(basis, weights, direction)
+        vectors.combine(weights)
 
-        def along(length: float) -> tuple[float, Floats]:
-            kernels.move(theta, length, direction, unit, trial)  # noqa: B023 (called before the next turn)
-            return objective(trial)  # noqa: B023
+        def along(length: float) -> tuple[float, Any]:
+            return objective(vectors.move(theta, length, unit))  # noqa: B023 (called before the next turn)
 
         # Before there is any memory the diagonal ignores how columns act together, and a full step is too long.
         longest = 1.0 if pairs else 0.1
         if stiff:
-            longest = min(longest, FARTHEST / float(np.abs(direction * unit).max(initial=1e-300)))
-        length, trial_value, gradient = _line_search(along, value, slope, longest)
+            longest = min(longest, _FARTHEST / max(vectors.farthest(unit), 1e-300))
+        length, new_value, gradient = _line_search(along, value, slope, longest)
         if length == 0.0:  # rounding leaves nothing to gain
             return Solution(theta, n_iter - 1, promised, value)
-        theta, trial, value = trial, theta, trial_value
+        theta, value = vectors.keep(theta), new_value
         slot = 1 + 2 * len(pairs) if len(pairs) < _MEMORY else pairs.pop(0)
-        kernels.remember(direction, length, gradient, unit, basis, slot)
         used = 3 + 2 * len(pairs)
-        kernels.dots(basis, used, slot, parts)
-        products = parts.sum(axis=0)
+        products = vectors.remember(length, gradient, unit, slot, used)
         for row, line in zip((0, slot, slot + 1), products, strict=True):
-            gram[row, :used] = line[:used]
-            gram[:used, row] = line[:used]
+            gram[row, :used] = line
+            gram[:used, row] = line
         if gram[slot, slot + 1] > 1e-12 * np.sqrt(gram[slot, slot] * gram[slot + 1, slot + 1]):
             pairs.append(slot)
         else:  # no curvature to learn from, as may happen in a risk that is not convex: begin anew from here
             pairs = []
     return Solution(theta, max_iter, promised, value)
+
+
+def _units(curvature: Any) -> Any:
+    """The length at which each variable changes the gradient by about 1."""
+    xp = namespace(curvature)
+    largest = float(xp.max(curvature)) if len(curvature) else 0.0
+    least = 1e-12 * max(largest, 1e-300)
+    return 1.0 / xp.sqrt(xp.where(curvature > least, curvature, least))
 
 
 def _recursion(gram: Floats, pairs: list[int]) -> Floats:
@@ -116,8 +111,8 @@ def _recursion(gram: Floats, pairs: list[int]) -> Floats:
 
 
 def _line_search(
-    along: Callable[[float], tuple[float, Floats]], value: float, slope: float, length: float
-) -> tuple[float, float, Floats]:
+    along: Callable[[float], tuple[float, Any]], value: float, slope: float, length: float
+) -> tuple[float, float, Any]:
     """Backtrack, by quadratic interpolation, to a step that lowers the value enough; 0 where there is none."""
     for _ in range(30):
         trial_value, gradient = along(length)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
 from belated.solvers.preconditioner import Preconditioner
+from belated.solvers.stopping import Solution, gradient_is_small
 from belated.typing import Floats
 
 Objective = Callable[[Floats], tuple[float, Floats]]
@@ -20,16 +20,7 @@ _RUN = 50  # iterations between new preconditioners
 _REFINEMENTS = 5
 
 
-@dataclass(frozen=True)
-class Solution:
-    theta: Floats
-    n_iter: int
-    gradient_norm: float  # largest entry of the gradient in preconditioned coordinates
-    value: float  # of the objective
-    gap: float = np.nan  # a bound on the distance from the minimum, where there is one
-
-
-def minimise(
+def minimise_preconditioned(
     objective: Objective, precondition: Callable[[Floats], Preconditioner], start: Floats, tol: float, max_iter: int
 ) -> Solution:
     """Minimise until the largest entry of the preconditioned gradient is at most ``tol``, or ``max_iter`` is spent.
@@ -58,7 +49,7 @@ def minimise(
             theta, n_iter = scaling.theta(result.x), n_iter + int(result.nit)
             previous, norm = norm, float(np.abs(result.jac).max(initial=0.0))
             stuck = result.nit < _RUN and norm > 0.5 * previous
-            if norm <= tol or n_iter >= max_iter or stuck:
+            if gradient_is_small(norm, tol) or n_iter >= max_iter or stuck:
                 break
         theta, norm, value = _refine(objective, precondition(theta), theta)
     return Solution(theta, n_iter, norm, value)
@@ -80,13 +71,13 @@ def _refine(objective: Objective, scaling: Preconditioner, theta: Floats) -> tup
     Where the preconditioner is the Hessian these are Newton's.
     """
     value, gradient = objective(theta)
-    pulled = scaling.gradient(gradient)
-    norm = float(np.abs(pulled).max(initial=0.0))
+    scaled_gradient = scaling.gradient(gradient)
+    norm = float(np.abs(scaled_gradient).max(initial=0.0))
     for _ in range(_REFINEMENTS):
-        trial = theta - scaling.theta(pulled)
+        trial = theta - scaling.theta(scaled_gradient)
         trial_value, gradient = objective(trial)
-        pulled = scaling.gradient(gradient)
-        trial_norm = float(np.abs(pulled).max(initial=0.0))
+        scaled_gradient = scaling.gradient(gradient)
+        trial_norm = float(np.abs(scaled_gradient).max(initial=0.0))
         if not trial_norm < 0.5 * norm:
             break
         theta, norm, value = trial, trial_norm, trial_value

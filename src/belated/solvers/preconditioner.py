@@ -40,10 +40,10 @@ class Preconditioner:
 
     def gradient(self, gradient: Floats) -> Floats:
         """The gradient in u, given that in theta."""
-        pulled = gradient * self.unit
+        scaled = gradient * self.unit
         for index, factor in self.blocks:
-            pulled[index] = solve_triangular(factor, gradient[index], lower=True, check_finite=False)
-        return pulled
+            scaled[index] = solve_triangular(factor, gradient[index], lower=True, check_finite=False)
+        return scaled
 
     def inverse(self, theta: Floats) -> Floats:
         u = theta / self.unit

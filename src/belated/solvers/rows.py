@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numba as nb
 import numpy as np
 from scipy import sparse
 
 from belated.features.fields import FieldMatrix
-from belated.risks.base import WeightedRisk
 from belated.solvers import kernels
 from belated.typing import Bools, Floats, Ints, SmallInts
 
@@ -22,6 +21,8 @@ class PlainRows:
 
     matrix: Any
     columns: None = None
+    wide: ClassVar[bool] = False
+    device: ClassVar[None] = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -39,7 +40,7 @@ class PlainRows:
         """Margins (n, m) under weights (m, columns) and intercepts (m,)."""
         return np.asarray(self.matrix @ coef.T) + intercept
 
-    def pull(self, rows: Floats, squared: bool = False) -> Floats:
+    def transpose_dot(self, rows: Floats, squared: bool = False) -> Floats:
         """X' rows of shape (m, columns), from rows (n, m); with the squares of X's values where asked."""
         matrix = self.matrix
         if squared:
@@ -86,6 +87,8 @@ class SparseRows:
     data: Any
     columns: SmallInts
     n_columns: int
+    wide: ClassVar[bool] = True
+    device: ClassVar[None] = None
 
     @classmethod
     def of(cls, matrix: FieldMatrix | sparse.csr_array) -> SparseRows:
@@ -111,6 +114,13 @@ class SparseRows:
         kernels.renumber(rows.indices, place, indices)
         return replace(rows, indices=indices, columns=columns)
 
+    @cached_property
+    def by_number(self) -> tuple[SmallInts, SmallInts]:
+        """The columns that occur in increasing order, and the compacted place of each."""
+        # They come in a few increasing runs, one for each size of count, which a stable sort merges.
+        places = np.argsort(self.columns, kind="stable").astype(np.int32)
+        return self.columns[places], places
+
     @property
     def shape(self) -> tuple[int, int]:
         return self.n, len(self.columns)
@@ -129,19 +139,21 @@ class SparseRows:
         kernels.margins(*self.layout, np.ascontiguousarray(coef.T).ravel(), intercept, out, nb.get_num_threads())
         return out
 
-    def pull(self, rows: Floats, squared: bool = False) -> Floats:
+    def transpose_dot(self, rows: Floats, squared: bool = False) -> Floats:
         """X' rows of shape (m, columns), from rows (n, m); with the squares of X's values where asked."""
         m, columns = rows.shape[1], len(self.columns)
         sums = np.empty((nb.get_num_threads(), columns * m))
-        kernels.pull(*self.layout, np.ascontiguousarray(rows), squared, sums)
+        kernels.transpose_dot(*self.layout, np.ascontiguousarray(rows), squared, sums)
         return sums[0].reshape(columns, m).T
 
-    def logistic(self, theta: Floats, risk: WeightedRisk, l2: float, work: Floats) -> tuple[float, Floats]:
+    def logistic_pass(
+        self, theta: Floats, weights: tuple[Floats, Floats], l2: float, work: Floats
+    ) -> tuple[float, Floats]:
         """Value and gradient of a logistic risk with penalty at theta = (weights, perhaps an intercept), in one pass."""
         d = len(self.columns)
         coef, level = theta[:d], float(theta[d]) if len(theta) > d else 0.0
         gradient, parts = np.empty(len(theta)), np.empty((len(work), 2))
-        kernels.logistic_pass(*self.layout, coef, level, risk.a, risk.b, 2.0 * l2, work, gradient[:d], parts)
+        kernels.logistic_pass(*self.layout, coef, level, *weights, 2.0 * l2, work, gradient[:d], parts)
         value, gradient[d:] = parts.sum(axis=0)
         return float(value), gradient
 

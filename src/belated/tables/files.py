@@ -7,36 +7,25 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
-import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
 
-import narwhals as nw
 import pyarrow as pa
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
-from belated.data.times import read_times, show_instant
-from belated.tables.frames import is_text, to_arrow
-from belated.tables.refusal import refuse
+from belated.tables.frames import is_text
 
-_DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".tab": "\t"}
+DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".tab": "\t"}
 _KINDS = {"text": pa.string(), "number": pa.float64(), "boolean": pa.bool_()}
-_PARQUET = {".parquet", ".pq"}
-_ARRIVAL = r"(arriv\w*|click\w*|book(ed|ing)\w*|creat\w*|order\w*|purchas\w*|impress\w*|visit\w*|admi\w*|discharg\w*|paid|payment\w*|sign_?up\w*|install\w*)"
-_OUTCOME = r"(outcome\w*|conver\w*|cancel\w*|charge_?back\w*|readmi\w*|return\w*|refund\w*|churn\w*|default\w*|fraud\w*|label\w*)"
-_TIME = r"(_?(time|date|at|on|ts|timestamp|day|datetime))?"
+PARQUET = {".parquet", ".pq"}
 
 
 def read_table(path: str | Path, kinds: Mapping[str, str] | None = None) -> pa.Table:
     """Read a file, or all files of a folder, as one table.
 
-    ``kinds`` says of columns whether they hold ``"text"``, ``"number"`` or ``"boolean"`` (see :func:`kinds_of`); a text file
+    ``kinds`` says of columns whether they hold ``"text"``, ``"number"`` or ``"boolean"`` (see :func:`belated.tables.frames.kinds_of`); a text file
     cannot say so itself, and what its other columns hold is guessed from them.
     """
     path, kinds = Path(path), kinds or {}
@@ -44,7 +33,7 @@ def read_table(path: str | Path, kinds: Mapping[str, str] | None = None) -> pa.T
         raise ValueError(f"{path}: there is no such file or folder.")
     if not path.is_dir():
         return _read(path, kinds)
-    files = sorted(f for f in path.iterdir() if _kind(f) and not f.name.startswith((".", "_")))
+    files = sorted(f for f in path.iterdir() if kind_of_file(f) and not f.name.startswith((".", "_")))
     if not files:
         raise ValueError(f"{path}: the folder holds no file that ends in {_known()}.")
     tables = [_read(file, kinds) for file in files]
@@ -58,26 +47,26 @@ def read_table(path: str | Path, kinds: Mapping[str, str] | None = None) -> pa.T
         raise ValueError(f"{path}: the files do not fit together: {error}.") from None
 
 
-def _kind(path: Path) -> str:
+def kind_of_file(path: Path) -> str:
     """``".parquet"``, or the suffix of a text file before any ``.gz``; empty where it is neither."""
     suffixes = [s.lower() for s in path.suffixes]
     if suffixes and suffixes[-1] == ".gz":
         suffixes.pop()
     last = suffixes[-1] if suffixes else ""
-    return ".parquet" if last in _PARQUET else last if last in _DELIMITERS else ""
+    return ".parquet" if last in PARQUET else last if last in DELIMITERS else ""
 
 
 def _known() -> str:
-    return ", ".join([*sorted(_PARQUET), *sorted(_DELIMITERS)]) + " (text also with .gz)"
+    return ", ".join([*sorted(PARQUET), *sorted(DELIMITERS)]) + " (text also with .gz)"
 
 
 def _read(path: Path, kinds: Mapping[str, str]) -> pa.Table:
-    kind = _kind(path)
+    kind = kind_of_file(path)
     if not kind:
         raise ValueError(f"{path.name}: its name must end in {_known()}, so that it is clear how to read it.")
     if path.stat().st_size == 0:
         raise ValueError(f"{path.name}: the file is empty.")
-    table = _read_parquet(path) if kind == ".parquet" else _read_text(path, _DELIMITERS[kind], kinds)
+    table = _read_parquet(path) if kind == ".parquet" else _read_text(path, DELIMITERS[kind], kinds)
     if table.num_rows == 0:
         raise ValueError(f"{path.name}: the file has columns but no rows.")
     names = table.column_names
@@ -157,100 +146,3 @@ def _header(path: Path) -> str:
 
 def _first_line(error: BaseException) -> str:
     return str(error).strip().split("\n")[0].rstrip(".")
-
-
-def guess_columns(table: pa.Table) -> dict[str, str]:
-    """Names of the columns of arrivals and outcomes, where exactly one has an obvious name and holds times.
-
-    >>> guess_columns(pa.table({"click_time": ["2024-01-01"], "converted_at": ["2024-01-02"], "campaign": ["a"]}))
-    {'arrival': 'click_time', 'outcome': 'converted_at'}
-    """
-    found = {}
-    for role, words in (("arrival", _ARRIVAL), ("outcome", _OUTCOME)):
-        pattern = re.compile(words + _TIME, re.IGNORECASE)
-        names = [name for name in table.column_names if pattern.fullmatch(name) and _may_be_time(table[name])]
-        if len(names) == 1:
-            found[role] = names[0]
-    return found
-
-
-def kinds_of(table: pa.Table) -> dict[str, str]:
-    """Of each column that is text, numbers or booleans, which of them."""
-    kinds = {}
-    for field in table.schema:
-        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-        if is_text(kind):
-            kinds[field.name] = "text"
-        elif pa.types.is_boolean(kind):
-            kinds[field.name] = "boolean"
-        elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-            kinds[field.name] = "number"
-    return kinds
-
-
-def _may_be_time(column: pa.ChunkedArray) -> bool:
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        column, kind = column.cast(kind.value_type), kind.value_type
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_null(kind):
-        return True
-    if is_text(kind):
-        sample = column.drop_null()[:5].to_pylist()
-        return bool(sample) and all(re.match(r"\d{4}-\d\d-\d\d", value.strip()) for value in sample)
-    return (pa.types.is_integer(kind) or pa.types.is_floating(kind)) and len(column.drop_null()[:50].unique()) > 2
-
-
-def refuse_future(table: pa.Table, names: list[str]) -> None:
-    """Refuse datetimes after tomorrow: a log holds what has happened."""
-    limit = (datetime.now(UTC) + timedelta(days=1)).timestamp() * 1e6
-    frame = nw.from_native(table, eager_only=True)
-    for name in names:
-        times = read_times(to_arrow(frame, name), name)
-        late = ~times.missing & (times.micros > limit) & (times.clock == "datetime")
-        advice = "Correct these times, or empty the outcome where it means 'never'."
-        refuse(
-            late,
-            name,
-            "{count} in the future",
-            [show_instant(int(m), "datetime") for m in times.micros[late][:1]] * len(late),
-            advice,
-        )
-
-
-def check_writable_kind(path: Path) -> str:
-    kind = _kind(path)
-    if not kind or path.suffix == ".gz":
-        raise ValueError(f"{path.name}: its name must end in {', '.join([*sorted(_PARQUET), *sorted(_DELIMITERS)])}.")
-    return kind
-
-
-def write_table(table: pa.Table, path: str | Path) -> None:
-    """Write Parquet, CSV or TSV by the file's name; the name appears only when all is written."""
-    kind = check_writable_kind(Path(path))
-
-    def write(file: IO[bytes]) -> None:
-        if kind == ".parquet":
-            pq.write_table(table, file)
-        else:
-            pcsv.write_csv(table, file, pcsv.WriteOptions(delimiter=_DELIMITERS[kind]))
-
-    write_beside(path, write)
-
-
-def write_beside(path: str | Path, write: Callable[[IO[bytes]], None]) -> None:
-    """Let ``write`` fill a file beside ``path``, and give it the name when it is whole."""
-    with beside(path) as partial, partial.open("wb") as file:
-        write(file)
-
-
-@contextmanager
-def beside(path: str | Path) -> Iterator[Path]:
-    path = Path(path)
-    if not path.parent.exists():
-        raise ValueError(f"{path}: there is no folder {path.parent}.")
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        yield partial
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)

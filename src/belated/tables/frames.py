@@ -92,3 +92,22 @@ def take_rows(frame: Any, keep: Bools) -> Any:
     if not table.columns:  # a table without columns has no rows to take
         return frame
     return table[np.flatnonzero(keep)].to_native()
+
+
+def kinds_of(frame: Any) -> dict[str, str]:
+    """Of each column that is text, numbers or booleans, which of them.
+
+    >>> kinds_of(pa.table({"device": ["phone"], "price": [1.5], "new": [True], "none": pa.nulls(1)}))
+    {'device': 'text', 'price': 'number', 'new': 'boolean'}
+    """
+    table, kinds = open_table(frame, "the table"), {}
+    for name in table.columns:
+        kind = to_arrow(table, name).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if is_text(kind):
+            kinds[name] = "text"
+        elif pa.types.is_boolean(kind):
+            kinds[name] = "boolean"
+        elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+            kinds[name] = "number"
+    return kinds

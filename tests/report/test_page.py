@@ -70,7 +70,7 @@ def test_gaps_in_the_data_are_no_problem(summary):
     for row in other["methods"].values():
         row |= {"pr_auc": None, "roc_auc": None, "gap_closed": None}
         row["intervals"]["gap_closed"] = None
-        row["by_age"][0]["calibration_ratio"] = None
+        row["by_days_since_cutoff"][0]["calibration_ratio"] = None
     other["failed"] = {"nndf": "at 2024-01-01: no"}
     assert "could not be fitted" in render(other)
 

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from belated import EventLog, diagnose
-from belated.evaluation.delay_curve import incidence
+from belated.evaluation.delay_curve import delay_curve
 
 
 def draws(n, seed, rate=0.3, mean=4.0, span=30.0):
@@ -20,7 +20,7 @@ def draws(n, seed, rate=0.3, mean=4.0, span=30.0):
 
 def test_the_curve_is_right_although_young_rows_had_no_time():
     elapsed, delay = draws(200_000, 0)
-    curve = incidence(elapsed, delay, 20.0)
+    curve = delay_curve(elapsed, delay, 20.0)
     for age in (1.0, 4.0, 10.0, 20.0):
         at = np.searchsorted(curve.ages, age) - 1
         assert_allclose(curve.positive[at], 0.3 * (1 - np.exp(-age / 4)), rtol=0.03)
@@ -33,7 +33,7 @@ def test_the_band_covers():
     covered = []
     for seed in range(150):
         elapsed, delay = draws(1500, seed)
-        curve = incidence(elapsed, delay, 25.0)
+        curve = delay_curve(elapsed, delay, 25.0)
         at = np.searchsorted(curve.ages, 8.0) - 1
         covered.append(curve.low[at] <= 0.3 * (1 - np.exp(-2)) <= curve.high[at])
     assert 0.88 <= np.mean(covered) <= 0.995
@@ -42,7 +42,7 @@ def test_the_band_covers():
 def test_the_curve_equals_counting_where_every_row_is_old():
     rng = np.random.default_rng(0)
     delay = np.where(rng.uniform(size=500) < 0.4, rng.integers(0, 5, 500), np.nan)
-    curve = incidence(np.full(500, 30.0), delay)
+    curve = delay_curve(np.full(500, 30.0), delay)
     assert_allclose(curve.positive[-1], np.mean(~np.isnan(delay)))
     assert_allclose(curve.seen(np.array([2.0])), np.mean(delay[~np.isnan(delay)] <= 2))
 
@@ -50,7 +50,7 @@ def test_the_curve_equals_counting_where_every_row_is_old():
 def test_row_order_does_not_matter():
     elapsed, delay = draws(2000, 1)
     order = np.random.default_rng(0).permutation(2000)
-    first, second = incidence(elapsed, delay), incidence(elapsed[order], delay[order])
+    first, second = delay_curve(elapsed, delay), delay_curve(elapsed[order], delay[order])
     assert_allclose(first.positive, second.positive)
 
 

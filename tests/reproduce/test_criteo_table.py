@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from numpy.testing import assert_allclose, assert_array_equal
 
 from belated import EventLog, FieldMatrix
-from belated.cli.commands import main
-from belated.data.ingest import CRITEO_FIELDS, bucket, ingest_criteo
+from belated.cli import main
+from belated.data.criteo_format import CRITEO_FIELDS, bucket, ingest_criteo
 from belated.datasets import criteo_simulator as simulator
 from belated.datasets.criteo_simulator import is_simulated, simulate_criteo
 from belated.reproduce import criteo_table as experiment

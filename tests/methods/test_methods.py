@@ -23,7 +23,7 @@ from belated import (
     NnDF,
     Rescale,
 )
-from belated.data.labels import observe
+from belated.data.labels import check_labels
 from belated.methods import METHODS
 from belated.methods.delayed_feedback import late_weights
 
@@ -78,8 +78,8 @@ def test_nndf_ends_where_the_negative_part_is_zero_once_convdf_goes_below(loss):
     data.X = rng.normal(size=(300, 280))  # nearly as many columns as rows: ConvDF can push late rows without bound
     model = LinearModel(l2=1e-6)
     free, kept = fit(ConvDF(loss=loss), data, model=model), fit(NnDF(loss=loss), data, model=model)
-    observed = observe(data.y == 1, data.elapsed, data.delay, None, 5.0, 20.0)
-    risk = NnDF(loss=loss).risk(observed, None)
+    labels = check_labels(data.y == 1, data.elapsed, data.delay, None, 5.0, 20.0)
+    risk = NnDF(loss=loss).risk(labels, None)
     assert risk.negative_part(free.model_.margins(data.X)) < -0.01
     assert abs(risk.negative_part(kept.model_.margins(data.X))) < 1e-6
     # No direction leads further down: the minimum of a convex function with a kink.
@@ -164,14 +164,14 @@ def test_time_unit_does_not_matter(method):
 
 def test_matched_weights_are_ratios_of_counts_and_paper_weights_are_not():
     data = simulate(seed=13, n=20000)
-    observed = observe(data.y == 1, data.elapsed, data.delay, None, 5.0)
-    matched, paper = late_weights(observed, "matched"), late_weights(observed, "paper")
-    assert_allclose(paper[observed.late], 1 / observed.mature.sum())
+    labels = check_labels(data.y == 1, data.elapsed, data.delay, None, 5.0)
+    matched, paper = late_weights(labels, "matched"), late_weights(labels, "paper")
+    assert_allclose(paper[labels.late], 1 / labels.mature.sum())
     # Steady arrivals: about 1/N each.
-    assert_allclose(matched[observed.late].mean() * 20000, 1.0, atol=0.05)
+    assert_allclose(matched[labels.late].mean() * 20000, 1.0, atol=0.05)
     # Twice the arrivals in the last window: about 2/N' each.
     young = data.elapsed < 5.0
-    double = observe(*(np.concatenate([v, v[young]]) for v in (data.y == 1, data.elapsed, data.delay)), None, 5.0)
+    double = check_labels(*(np.concatenate([v, v[young]]) for v in (data.y == 1, data.elapsed, data.delay)), None, 5.0)
     late_sum = late_weights(double, "matched").sum() * len(double.y)
     assert_allclose(late_sum, 2 * matched.sum() * 20000, rtol=0.1)
 
@@ -180,14 +180,14 @@ def by_hand():
     """Five rows on the edge: e equals the window, d equals e minus the window, d one tick later, ..."""
     elapsed = np.array([5.0, 8.0, 8.0, 4.0, 12.0])
     delay = np.array([np.nan, 3.0, 3.5, 1.0, 12.0])
-    return observe(~np.isnan(delay), elapsed, delay, None, 5.0)
+    return check_labels(~np.isnan(delay), elapsed, delay, None, 5.0)
 
 
 def test_ties_fall_on_the_side_of_being_known():
-    observed = by_hand()
-    assert observed.mature.tolist() == [True, True, True, False, True]
-    assert observed.early.tolist() == [False, True, False, False, False]
-    assert observed.late.tolist() == [False, False, True, False, True]
+    labels = by_hand()
+    assert labels.mature.tolist() == [True, True, True, False, True]
+    assert labels.early.tolist() == [False, True, False, False, False]
+    assert labels.late.tolist() == [False, False, True, False, True]
 
 
 def test_pu_weights_by_hand():
@@ -198,18 +198,18 @@ def test_pu_weights_by_hand():
 
 
 def test_stc_counts_ties_as_quick_and_ripe():
-    short, share = STC(short=3.0).risk(by_hand(), None).risks
+    short, share = STC(short=3.0).risk(by_hand(), None).parts
     assert_allclose(short.a, [0, 0.2, 0, 0.2, 0])
     assert_allclose(share.a, [0, 1 / 3, 0, 0, 0])
     assert_allclose(share.b, [0, 0, 1 / 3, 0, 1 / 3])
-    ripe = STC(short=4.0).risk(by_hand(), None).risks[0]
+    ripe = STC(short=4.0).risk(by_hand(), None).parts[0]
     assert_allclose(ripe.a + ripe.b, 0.2)  # the row of age 4 counts
 
 
 def test_fsiw_by_hand():
     """Ratios from given probabilities, cut at max_weight; the auxiliary weights of a stage sum to 1."""
     data = simulate(seed=14, n=500)
-    observed = observe(data.y == 1, data.elapsed, data.delay, None, 5.0)
+    labels = check_labels(data.y == 1, data.elapsed, data.delay, None, 5.0)
     stages = []
 
     def learner(risk, rows, groups, at):
@@ -217,15 +217,15 @@ def test_fsiw_by_hand():
         return np.full(500, -2.0) if len(stages) % 2 else np.full(500, 1.0)
 
     for cap, r1 in ((20.0, 1 + np.exp(2.0)), (3.0, 3.0)):
-        risk = FSIW(max_weight=cap).risk(observed, learner)
+        risk = FSIW(max_weight=cap).risk(labels, learner)
         assert_allclose(risk.a, np.where(data.y == 1, r1 / 500, 0.0))
         assert_allclose(risk.b, np.where(data.y == 1, 0.0, 1 / (1 + np.exp(-1.0)) / 500))
     (seen, converted), (final, waiting) = stages[:2]
     assert_allclose([(stage.a + stage.b).sum() for stage in (seen, final)], 1.0)
-    assert_array_equal(converted, observed.mature & observed.y)
-    assert_array_equal(waiting, observed.mature & ~observed.early)
-    assert_allclose(seen.a > 0, observed.early[converted])
-    assert_allclose(final.a > 0, ~observed.y[waiting])
+    assert_array_equal(converted, labels.mature & labels.y)
+    assert_array_equal(waiting, labels.mature & ~labels.early)
+    assert_allclose(seen.a > 0, labels.early[converted])
+    assert_allclose(final.a > 0, ~labels.y[waiting])
 
 
 def test_a_horizon_cuts_the_ages_and_what_is_predicted():
@@ -263,9 +263,9 @@ def test_matched_weights_leave_out_ages_that_nothing_was_then():
     elapsed = np.linspace(0.05, 12.0, 240)
     delay = np.full(240, np.nan)
     delay[-1] = 8.0  # late, and as old as any row was one window ago
-    observed = observe(~np.isnan(delay), elapsed, delay, None, 5.0)
-    assert observed.late.sum() == 1
-    assert_allclose(late_weights(observed, "matched")[-1], 1 / 240, rtol=0.2)
+    labels = check_labels(~np.isnan(delay), elapsed, delay, None, 5.0)
+    assert labels.late.sum() == 1
+    assert_allclose(late_weights(labels, "matched")[-1], 1 / 240, rtol=0.2)
 
 
 @pytest.mark.parametrize("method", ["tw", "putw", "pnutw", "pu", "stc"])

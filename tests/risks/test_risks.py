@@ -8,21 +8,23 @@ from numpy.testing import assert_allclose
 from simulate import simulate
 
 from belated import ConvDF, NnDF
-from belated.data.labels import observe
-from belated.methods import METHODS, Hazard, resolve_method
-from belated.risks.base import NonNegativeRisk, WeightedRisk
+from belated.data.labels import check_labels
+from belated.methods import METHODS, resolve_method
+from belated.methods.survival import Hazard
 from belated.risks.losses import LOSSES, DoubleHingeLoss
+from belated.risks.non_negative import NonNegativeRisk
+from belated.risks.weighted import WeightedRisk
 
 
-def observed_of(data, window=5.0, horizon=20.0, weight=None):
-    return observe(data.y == 1, data.elapsed, data.delay, weight, window, horizon)
+def labels_of(data, window=5.0, horizon=20.0, weight=None):
+    return check_labels(data.y == 1, data.elapsed, data.delay, weight, window, horizon)
 
 
 def risk_of(name, seed=0, n=60):
     data = simulate(seed=seed, n=n)
     weight = np.random.default_rng(seed).uniform(0.5, 2.0, n)
     rates = np.random.default_rng(seed + 1).normal(size=n)
-    return resolve_method(name).risk(observed_of(data, weight=weight), lambda risk, rows, groups, at: rates)
+    return resolve_method(name).risk(labels_of(data, weight=weight), lambda risk, rows, groups, at: rates)
 
 
 def random_point(risk, seed, n=60):
@@ -150,7 +152,7 @@ def test_compiled_rows_equal_numpy(name, grid, monkeypatch):
     data = simulate(seed=3, n=500)
     if grid:
         data.elapsed, data.delay = np.ceil(data.elapsed), np.floor(data.delay)
-    risk = resolve_method(name).risk(observed_of(data), None)
+    risk = resolve_method(name).risk(labels_of(data), None)
     for seed in range(3):
         margins, shared = random_point(risk, seed, n=500)
         plain = risk.value_and_gradient(3 * margins, shared)
@@ -165,8 +167,8 @@ def test_compiled_rows_equal_numpy(name, grid, monkeypatch):
 def test_gradients_on_a_grid_of_delays(name):
     data = simulate(seed=4, n=80)
     data.elapsed, data.delay = np.ceil(data.elapsed), np.floor(data.delay)
-    risk = resolve_method(name).risk(observed_of(data), None)
-    assert risk.end is not None
+    risk = resolve_method(name).risk(labels_of(data), None)
+    assert risk.prepared_end is not None
     check_derivatives(risk, *random_point(risk, 5, n=80))
 
 
@@ -174,10 +176,10 @@ def test_the_start_of_a_piecewise_law_is_its_best_fit_without_features():
     rng = np.random.default_rng(0)
     elapsed, wait = rng.uniform(0, 10, 3000), rng.exponential(2.0, 3000)
     y = wait <= elapsed
-    observed = observe(y, elapsed, np.where(y, wait, np.nan), None, None, 10.0)
-    risk = Hazard(smoothing=0.0).risk(observed, None)
+    labels = check_labels(y, elapsed, np.where(y, wait, np.nan), None, None, 10.0)
+    risk = Hazard(smoothing=0.0).risk(labels, None)
     level, shared = risk.start()
     _, _, gradient = risk.value_and_gradient(np.tile(level, (3000, 1)), shared)
     assert_allclose(gradient, 0.0, atol=1e-5)
-    smooth = Hazard(smoothing=1e9).risk(observed, None)
+    smooth = Hazard(smoothing=1e9).risk(labels, None)
     assert np.ptp(smooth.start()[1]) < 1e-3

@@ -19,9 +19,9 @@ import pytest
 import skops.io
 from click.testing import CliRunner
 
-from belated.cli.commands import main
+from belated.cli import main
 from belated.datasets import simulate_campaigns
-from belated.persistence import SavedModel
+from belated.training import TrainedModel
 
 
 def run(*words):
@@ -100,7 +100,7 @@ def test_train_and_predict(clicks, log, tmp_path, method):
     done = run("predict", model, rows, "--out", found)
     assert done.exit_code == 0, done.stderr
     p = pd.read_csv(found)["probability"]
-    saved = SavedModel.load(model)
+    saved = TrainedModel.load(model)
     assert np.allclose(p, saved.classifier.predict_proba(pa.Table.from_pandas(features, preserve_index=False))[:, 1])
     assert saved.about["rows"] == 4000 and saved.about["versions"]["belated"]
     wrong = features.drop(columns="device").assign(planet="mars")
@@ -289,7 +289,7 @@ def test_an_interrupt_leaves_no_half_file(tmp_path):
         "--until",
         "2024-03-10",
     ]
-    command = [sys.executable, "-m", "belated.cli.commands", *map(str, words)]
+    command = [sys.executable, "-m", "belated.cli", *map(str, words)]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -396,7 +396,7 @@ def test_compare_says_how_to_train_and_when_there_is_too_little(log, clicks, tmp
 
 
 def test_a_report_without_its_libraries_is_refused_at_once(log, tmp_path, monkeypatch):
-    monkeypatch.setattr("belated.cli.commands.find_spec", lambda name: None)
+    monkeypatch.setattr("belated.cli.outputs.find_spec", lambda name: None)
     done = run("compare", log, "--horizon", "10d", "--report", tmp_path / "r.html")
     assert done.exit_code == 2 and "pip install 'belated[report]'" in done.stderr
 

@@ -11,11 +11,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from belated import DelayedFeedbackClassifier, EventLog, LinearModel, backtest
-from belated.data.labels import observe
+from belated.data.labels import check_labels
 from belated.datasets import simulate_campaigns
+from belated.evaluation import backtest as module
+from belated.evaluation.fitting import fit_path
 from belated.evaluation.metrics import log_losses
-from belated.evaluation.recommendation import draw, score_methods
-from belated.evaluation.validation import Choice, choose_l2, fit_path, set_back
+from belated.evaluation.resampling import draw
+from belated.evaluation.summary import score_methods
+from belated.evaluation.validation import Choice, choose_l2, set_clock_back
 from belated.methods import resolve_method
 
 METHODS = ["tw", "dfm-piecewise"]
@@ -46,7 +49,7 @@ def test_scores_are_those_of_the_predictions(result):
         assert low < row["log_loss"] < high
         assert (
             sum(g["rows"] for g in row["by_group"])
-            == sum(g["rows"] for g in row["by_age"])
+            == sum(g["rows"] for g in row["by_days_since_cutoff"])
             == sum(len(c.y) for c in result.cutoffs)
         )
     methods = summary["methods"]
@@ -101,9 +104,7 @@ def test_row_order_does_not_matter(result):
 
 def test_an_interrupted_backtest_goes_on(tmp_path, monkeypatch, result):
     log, done = make_log(), []
-    from belated import backtest as module  # the function; its module holds the worker
-
-    worker = module.__globals__["_at"]
+    worker = module._run_cutoff
 
     def failing(task, *rest):
         if len(done) == 2:
@@ -111,11 +112,11 @@ def test_an_interrupted_backtest_goes_on(tmp_path, monkeypatch, result):
         done.append(task.as_of)
         return worker(task, *rest)
 
-    monkeypatch.setitem(module.__globals__, "_at", failing)
+    monkeypatch.setattr(module, "_run_cutoff", failing)
     with pytest.raises(KeyboardInterrupt):
         backtest(log, cache=tmp_path, group="campaign", **ASK)
     assert len(list(tmp_path.iterdir())) == 2
-    monkeypatch.setitem(module.__globals__, "_at", worker)
+    monkeypatch.setattr(module, "_run_cutoff", worker)
     resumed = backtest(log, cache=tmp_path, group="campaign", **ASK)
     for a, b in zip(result.cutoffs, resumed.cutoffs, strict=True):
         assert a.as_of == b.as_of and a.l2 == b.l2
@@ -195,7 +196,7 @@ def test_the_corrected_loss_is_unbiased():
     gaps, naive = [], []
     for seed in range(30):
         _, y, elapsed, delay, converts = snapshot(seed=seed)
-        split = set_back(observe(y, elapsed, delay, None, 8.0, 40.0))
+        split = set_clock_back(check_labels(y, elapsed, delay, None, 8.0, 40.0))
         p = np.full(split.valid.sum(), 0.3)
         final = log_losses(converts[split.valid], p).mean()
         gaps.append(split.loss(p) - final)
@@ -207,9 +208,9 @@ def test_the_corrected_loss_is_unbiased():
 
 def test_setting_the_clock_back_uses_what_was_known_then():
     _, y, elapsed, delay, _ = snapshot()
-    split = set_back(observe(y, elapsed, delay, None, 8.0, 40.0))
+    split = set_clock_back(check_labels(y, elapsed, delay, None, 8.0, 40.0))
     assert (elapsed[split.train] >= split.back).all() and (elapsed[split.valid] < split.back).all()
-    known = split.observed
+    known = split.past
     assert_allclose(known.elapsed, elapsed[split.train] - split.back)
     assert (known.delay[known.y] <= known.elapsed[known.y]).all()
     assert known.y.sum() == (delay[split.train] <= elapsed[split.train] - split.back).sum()
@@ -217,10 +218,10 @@ def test_setting_the_clock_back_uses_what_was_known_then():
 
 def test_choosing_prefers_an_l2_that_fits():
     X, y, elapsed, delay, _ = snapshot()
-    observed = observe(y, elapsed, delay, None, 8.0, 40.0)
-    choice = choose_l2(X, observed, LinearModel(), {"tw": resolve_method("tw")}, [1e-5, 10.0])["tw"]
+    labels = check_labels(y, elapsed, delay, None, 8.0, 40.0)
+    choice = choose_l2(X, labels, LinearModel(), {"tw": resolve_method("tw")}, [1e-5, 10.0])["tw"]
     assert isinstance(choice, Choice) and choice.l2 == 1e-5
-    short = observe(y[:20], elapsed[:20], delay[:20], None, 8.0, 40.0)
+    short = check_labels(y[:20], elapsed[:20], delay[:20], None, 8.0, 40.0)
     assert "too little history" in choose_l2(X[:20], short, LinearModel(), {"tw": resolve_method("tw")}, [1.0])["tw"]
 
 
@@ -244,10 +245,10 @@ def test_auto_takes_a_correction_where_labels_are_late(caplog):
 def test_every_kind_of_method_is_fitted_as_the_classifier_would(method):
     """FSIW's auxiliary fits among them, at the l2 of the main one."""
     X, y, elapsed, delay, _ = snapshot(3000)
-    observed = observe(y, elapsed, delay, None, 8.0, 40.0)
+    labels = check_labels(y, elapsed, delay, None, 8.0, 40.0)
     model = LinearModel()
-    encoded = model.encode(X, observed.weight)
-    fits = fit_path(model, encoded, resolve_method(method), observed, [1e-4, 1e-1])
+    encoded = model.encode(X, labels.weight)
+    fits = fit_path(model, encoded, resolve_method(method), labels, [1e-4, 1e-1])
     for fit in fits:
         clf = DelayedFeedbackClassifier(method, 8.0, 40.0, LinearModel(l2=fit.l2)).fit(
             X, y, elapsed=elapsed, delay=delay
@@ -265,7 +266,7 @@ def test_a_log_stamped_by_the_day_has_its_cutoffs_at_midnight():
     found = backtest(log, **{**ASK, "methods": ["dfm-piecewise"], "cutoffs": 4})
     assert all(c.as_of.endswith("00:00:00+00:00") for c in found.cutoffs)
     snap = log.snapshot(found.cutoffs[0].as_of, horizon="10d")
-    split = set_back(observe(snap.y == 1, snap.elapsed, snap.delay, None, 5.0, 10.0))
+    split = set_clock_back(check_labels(snap.y == 1, snap.elapsed, snap.delay, None, 5.0, 10.0))
     assert split.back == round(split.back)
     assert make_log(300).grid <= 1_000_000
 
@@ -275,8 +276,8 @@ def test_weights_are_repetitions_when_the_clock_is_set_back():
     weight = np.where(np.nan_to_num(delay) > 2.0, 3.0, 1.0)
     again = np.repeat(np.arange(4000), weight.astype(int))
     p = 0.3
-    one = set_back(observe(y, elapsed, delay, weight, 8.0, 40.0))
-    two = set_back(observe(y[again], elapsed[again], delay[again], None, 8.0, 40.0))
+    one = set_clock_back(check_labels(y, elapsed, delay, weight, 8.0, 40.0))
+    two = set_clock_back(check_labels(y[again], elapsed[again], delay[again], None, 8.0, 40.0))
     assert one.back == two.back
     assert_allclose(one.loss(np.full(one.valid.sum(), p)), two.loss(np.full(two.valid.sum(), p)))
 

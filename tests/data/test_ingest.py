@@ -13,8 +13,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from belated import DelayedFeedbackClassifier, EventLog, FieldMatrix
-from belated.data import ingest as module
-from belated.data.ingest import CRITEO_FIELDS, bucket, ingest_criteo, ingest_parquet
+from belated.data import criteo_format, ingest
+from belated.data.criteo_format import CRITEO_FIELDS, bucket, ingest_criteo
+from belated.data.ingest import ingest_parquet
 
 WORD = 2**64 - 1
 
@@ -139,8 +140,8 @@ def test_text_and_parquet_give_one_log(criteo, monkeypatch):
     ingest_parquet(folder / "data.parquet", folder / "b", arrival="click", outcome="conversion", progress=False)
     same(log, EventLog.open(folder / "b"))
     # In small pieces, gzipped, with other line ends, and without a last line feed.
-    monkeypatch.setattr(module, "_BLOCK", 700)
-    monkeypatch.setattr(module, "_BATCH", 64)
+    monkeypatch.setattr(criteo_format, "_BLOCK", 700)
+    monkeypatch.setattr(ingest, "_BATCH", 64)
     with gzip.open(folder / "data.txt.gz", "wt", newline="") as file:
         file.write(text.replace("\n", "\r\n"))
     ingest_criteo(folder / "data.txt.gz", folder / "c", progress=False)
@@ -199,7 +200,7 @@ def test_an_interrupted_ingestion_keeps_the_log_that_was_there(criteo, monkeypat
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module._Writer, "add", interrupt)
+    monkeypatch.setattr(ingest.LogWriter, "add", interrupt)
     with pytest.raises(KeyboardInterrupt):
         ingest_criteo(folder / "data.txt", folder / "log", progress=False)
     assert_array_equal(EventLog.open(folder / "log")._arrival, before)

@@ -15,9 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from belated import BL, DFM, FSIW, PNUTW, PUTW, TW, ConvDF, DelayedFeedbackClassifier, Hazard, LinearModel, NnDF
-from belated.data.labels import observe
+from belated.data.labels import check_labels
 from belated.methods import METHODS
-from belated.risks.base import WeightedRisk
+from belated.risks.weighted import WeightedRisk
 
 L2 = 1e-3
 
@@ -59,10 +59,10 @@ def test_equals_scikit_learn(name):
 def test_last_stage_of_fsiw_equals_scikit_learn():
     data = simulate(seed=1)
     clf = fit(FSIW(), data)
-    observed = observe(data.y == 1, data.elapsed, data.delay, None, 5.0, 20.0)
+    labels = check_labels(data.y == 1, data.elapsed, data.delay, None, 5.0, 20.0)
 
     model = LinearModel(l2=L2)
-    risk = FSIW().risk(observed, partial(model.side_margin, model.encode(data.X, np.ones(len(data.y)))))
+    risk = FSIW().risk(labels, partial(model.auxiliary_margin, model.encode(data.X, np.ones(len(data.y)))))
     assert_allclose(clf.predict_proba(data.X)[:, 1], duplicated_logistic(data.X, risk.a, risk.b), atol=1e-6)
 
 
@@ -74,7 +74,9 @@ def test_auxiliary_models_of_fsiw_equal_scikit_learn():
     share = 1 / rows.sum()
     risk = WeightedRisk(share * target[rows], share * ~target[rows])
     model = LinearModel(l2=L2)
-    margin = model.side_margin(model.encode(data.X, np.ones(len(data.y))), risk, rows, groups[rows], np.roll(groups, 1))
+    margin = model.auxiliary_margin(
+        model.encode(data.X, np.ones(len(data.y))), risk, rows, groups[rows], np.roll(groups, 1)
+    )
     reference = LogisticRegression(C=1 / (2 * L2 * rows.sum()), tol=1e-12, max_iter=1000, solver="newton-cholesky")
     reference.fit(np.column_stack([data.X, np.eye(5)[groups]])[rows], target[rows])
     expected = reference.predict_proba(np.column_stack([data.X, np.eye(5)[np.roll(groups, 1)]]))[:, 1]
@@ -135,8 +137,8 @@ def test_piecewise_dfm_is_at_a_minimum():
     data = simulate(seed=5, n=1500)
     clf = fit(DFM("piecewise"), data)
     model = clf.model_
-    observed = observe(data.y == 1, data.elapsed, data.delay, None, 5.0, 20.0)
-    risk = DFM("piecewise").risk(observed, None)
+    labels = check_labels(data.y == 1, data.elapsed, data.delay, None, 5.0, 20.0)
+    risk = DFM("piecewise").risk(labels, None)
     best = model.objective_
     for seed in range(30):
         rng = np.random.default_rng(seed)
@@ -173,8 +175,8 @@ def test_hazard_equals_poisson_regression():
 @pytest.mark.parametrize("method", [BL(loss="squared"), TW(loss="squared"), ConvDF(loss="squared")], ids=str)
 def test_squared_loss_equals_ridge(method):
     data = simulate(seed=7, n=800)
-    observed = observe(data.y == 1, data.elapsed, data.delay, None, 5.0, 20.0)
-    risk = method.risk(observed, None)
+    labels = check_labels(data.y == 1, data.elapsed, data.delay, None, 5.0, 20.0)
+    risk = method.risk(labels, None)
     X = np.column_stack([data.X, np.ones(800)])
     # (a+b)(g^2 + 1)/4 - (a-b) g/2 + l2 w^2 is least where ((a+b)/2 X'X + 2 l2) w = X'(a-b)/2.
     penalty = 2 * L2 * np.diag([1.0] * data.X.shape[1] + [0.0])
@@ -187,7 +189,7 @@ def test_squared_loss_equals_ridge(method):
 )
 def test_double_hinge_reaches_its_minimum(method):
     data = simulate(seed=8, n=400)
-    risk = method.risk(observe(data.y == 1, data.elapsed, data.delay, None, 5.0, 20.0), None)
+    risk = method.risk(check_labels(data.y == 1, data.elapsed, data.delay, None, 5.0, 20.0), None)
     model = fit(method, data).model_
 
     def objective(w):

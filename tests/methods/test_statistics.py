@@ -9,7 +9,7 @@ from scipy.special import expit
 from simulate import reveal, simulate
 
 from belated import DFM, ConvDF, DelayedFeedbackClassifier
-from belated.data.labels import observe
+from belated.data.labels import check_labels
 from belated.methods.delayed_feedback import late_weights
 
 DRAWS, HISTORY, WINDOW = 40, 12.0, 5.0
@@ -43,9 +43,9 @@ def test_the_papers_normalizer_over_corrects_by_history_over_history_less_window
     ratios, shares = [], []
     for seed in range(200):
         data = simulate(seed=seed, n=4000, history=HISTORY, longest=WINDOW)
-        observed = observe(data.y == 1, data.elapsed, data.delay, None, WINDOW)
+        labels = check_labels(data.y == 1, data.elapsed, data.delay, None, WINDOW)
         still_to_come = (data.truth & (data.y == 0)).mean()
-        ratios.append([late_weights(observed, kind).sum() for kind in ("matched", "paper")])
+        ratios.append([late_weights(labels, kind).sum() for kind in ("matched", "paper")])
         shares.append(still_to_come)
     matched, paper = np.mean(ratios, axis=0) / np.mean(shares)
     assert_allclose(matched, 1.0, rtol=0.01)
@@ -57,8 +57,8 @@ def test_the_matched_normalizer_stays_right_when_arrivals_grow():
     for seed in range(200):
         data = simulate(seed=seed, n=6000, history=HISTORY, longest=WINDOW)
         keep = np.random.default_rng(seed).uniform(size=6000) < 1 - 0.8 * data.elapsed / HISTORY
-        observed = observe(data.y[keep] == 1, data.elapsed[keep], data.delay[keep], None, WINDOW)
-        matched.append(late_weights(observed, "matched").sum())
+        labels = check_labels(data.y[keep] == 1, data.elapsed[keep], data.delay[keep], None, WINDOW)
+        matched.append(late_weights(labels, "matched").sum())
         truth.append((data.truth & (data.y == 0))[keep].mean())
     assert_allclose(np.mean(matched), np.mean(truth), rtol=0.015)
 
@@ -74,9 +74,9 @@ def test_convdf_risk_is_unbiased_at_a_fixed_margin():
     for seed in range(200):
         data = simulate(seed=seed, n=2000, history=HISTORY, longest=WINDOW)
         margins = (data.X @ np.array([0.5, 1.0, -0.5, 0.2, 0.0, 0.3]))[:, None]
-        observed = observe(data.y == 1, data.elapsed, data.delay, None, WINDOW)
-        estimated.append(ConvDF().risk(observed, None).value_and_gradient(margins)[0])
-        final = observe(data.truth)
+        labels = check_labels(data.y == 1, data.elapsed, data.delay, None, WINDOW)
+        estimated.append(ConvDF().risk(labels, None).value_and_gradient(margins)[0])
+        final = check_labels(data.truth)
         oracle.append(ConvDF().risk(final, None).value_and_gradient(margins)[0])
     difference = np.array(estimated) - np.array(oracle)
     assert abs(difference.mean()) < 3 * difference.std() / np.sqrt(len(difference))

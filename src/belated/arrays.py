@@ -1,0 +1,101 @@
+"""What NumPy and torch share, so that a cost is written once and runs on both.
+
+:func:`namespace` gives the functions of the Python array API standard for the library that an array comes from (through
+array-api-compat). The other functions here are what costs need and the standard lacks, or has only in a slower form.
+Torch is never imported here: an array that comes from it brings it along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from typing import Any, TypeVar
+
+import numpy as np
+from array_api_compat import array_namespace as namespace
+from array_api_compat import is_numpy_array
+from scipy.special import expit
+
+Part = TypeVar("Part")
+
+__all__ = [
+    "at_most",
+    "between",
+    "column_sums",
+    "dot",
+    "is_numpy_array",
+    "moved",
+    "namespace",
+    "safe_exp",
+    "sigmoid",
+    "softplus",
+    "sums_by",
+]
+
+
+def sigmoid(x: Any) -> Any:
+    """1 / (1 + exp(-x))."""
+    return expit(x) if is_numpy_array(x) else namespace(x).sigmoid(x)
+
+
+def softplus(x: Any) -> Any:
+    """log(1 + exp(x)), for any x without overflow."""
+    if is_numpy_array(x):
+        return np.logaddexp(0.0, x)
+    xp = namespace(x)
+    return xp.logaddexp(x, xp.zeros_like(x))
+
+
+def at_most(x: Any, top: float) -> Any:
+    """The smaller of x and ``top``."""
+    return np.minimum(x, top) if is_numpy_array(x) else x.clamp(max=top)
+
+
+def between(x: Any, low: float, high: float) -> Any:
+    """x, cut to the range from ``low`` to ``high``."""
+    return np.clip(x, low, high) if is_numpy_array(x) else x.clamp(low, high)
+
+
+def safe_exp(x: Any) -> Any:
+    """exp(x) with x cut at 200, so that a wild step of a line search stays finite."""
+    return namespace(x).exp(at_most(x, 200.0))
+
+
+def dot(x: Any, y: Any) -> Any:
+    """The inner product of two vectors.
+
+    NumPy's own goes to BLAS, whose threads go on waiting busily and hold up the compiled passes; einsum does not.
+    """
+    return np.einsum("i,i->", x, y) if is_numpy_array(x) else x @ y
+
+
+def column_sums(x: Any) -> Any:
+    """The sum of each column of a matrix; of a tall one, NumPy's einsum is faster than its sum."""
+    return np.einsum("ij->j", x) if is_numpy_array(x) else x.sum(0)
+
+
+def sums_by(index: Any, size: int, *values: Any) -> list[Any]:
+    """For each array of values (n,): its sums over the rows of each index 0, ..., size - 1, an array (size,).
+
+    >>> sums_by(np.array([0, 2, 2]), 3, np.array([1.0, 2.0, 3.0]))[0].tolist()
+    [1.0, 0.0, 5.0]
+    """
+    if is_numpy_array(index):
+        return [np.bincount(index, weights=value, minlength=size) for value in values]
+    xp = namespace(index)
+    # A product with 0/1 columns: adding at indices is slow on a GPU where thousands of threads meet at the same few.
+    places = xp.astype(xp.arange(size, device=index.device)[:, None] == index[None, :], values[0].dtype)
+    return list((places @ xp.stack(values, axis=1)).T)
+
+
+def moved(part: Part, convert: Callable[[Any], Any]) -> Part:
+    """A copy of an object (and of the parts of belated in it) whose NumPy arrays have gone through ``convert``."""
+    if isinstance(part, np.ndarray):
+        return convert(part)
+    if isinstance(part, tuple | list):
+        return type(part)(moved(item, convert) for item in part)
+    if not hasattr(part, "__dict__") or isinstance(part, type):
+        return part
+    found = copy(part)
+    found.__dict__.update({name: moved(value, convert) for name, value in vars(part).items()})
+    return found

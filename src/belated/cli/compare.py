@@ -1,0 +1,131 @@
+"""``belated compare``: every correction on a log's own past."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from belated.cli.options import LOG_OPTIONS, horizon_option, json_option, log_options, only, split_names, typed_again
+from belated.cli.outputs import may_draw, may_write, write_json, write_text
+from belated.cli.terminal import friendly, out, plain
+from belated.methods import METHODS
+
+if TYPE_CHECKING:
+    from belated.data.event_log import EventLog
+
+_ASKED = ("horizon", "window", "methods", "cutoffs", "lookback", "period", "group", "cache", "jobs", "seed")
+
+
+@click.command("compare")
+@log_options
+@horizon_option
+@click.option(
+    "--window", metavar="DURATION", help="The age from which labels count as final. By default, 90% have come by then."
+)
+@click.option(
+    "--methods", callback=split_names, metavar="A,B,...", help=f"Out of {', '.join(METHODS)}. By default all."
+)
+@click.option(
+    "--cutoffs", default="6", show_default=True, metavar="N|T1,T2,...", help="Past instants: how many, or which."
+)
+@click.option(
+    "--lookback", metavar="DURATION", help="How far back training rows go. By default half of the usable log."
+)
+@click.option("--period", metavar="DURATION", help="How long after a cut-off to predict. By default until the next.")
+@click.option(
+    "--group", metavar="COLUMN", help="Also show calibration for each value of this feature (campaigns, say)."
+)
+@click.option("--report", type=click.Path(path_type=Path), metavar="FILE.html", help="Write a report to look at.")
+@json_option
+@click.option(
+    "--cache",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Keep finished cut-offs, to go on after an interrupt.",
+)
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Cut-offs at a time; by default one a core.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the resampling behind intervals."
+)
+@friendly
+def compare_command(log: Path, **options: Any) -> None:
+    """Try every correction on LOG's own past, and say which to use.
+
+    For a series of past cut-offs: take what was known then, fit each method, predict what came next, and score that
+    against labels that have matured since. `bl` takes labels as they stood, `oracle` knew the final ones: they bound the
+    table.
+
+    \b
+    belated compare clicks.parquet --arrival click_time --outcome conversion_time --horizon 30d --report report.html
+    belated compare clicks.csv --outcomes conversions.csv --key click_id --horizon 7d --methods tw,fsiw,dfm-piecewise
+    """
+    from belated.cli.open_log import open_log
+
+    may_draw(options["report"])
+    may_write([log, options["outcomes"]], options["report"], options["json_file"])
+    _, events = open_log(log, options)
+
+    def train(advice: dict[str, Any]) -> str:
+        """The command that trains what a comparison recommends."""
+        same = only(options, (*LOG_OPTIONS, "horizon", "lookback"))
+        chosen = {"method": advice["method"], "window": f"{advice['window']:.6g}d", "l2": f"{advice['l2']:g}"}
+        return typed_again("train", log, {**same, **chosen, "model_file": "model.skops"})
+
+    asked = only(options, _ASKED) | {"cutoffs": _cutoffs(options["cutoffs"], events)}
+    command = typed_again("compare", log, options)
+    compare_log(events, log.name, command, train, options["report"], options["json_file"], **asked)
+
+
+def compare_log(
+    log: EventLog,
+    name: str,
+    command: str,
+    train: Callable[[dict[str, Any]], str] | None,
+    report: Path | None,
+    json_file: Path | None,
+    *,
+    horizon: str,
+    jobs: int | None = None,
+    group: str | None = None,
+    **asked: Any,
+) -> None:
+    """Run a comparison, show it, and write what was asked for; ``train`` gives the command to go on with."""
+    from datetime import timedelta
+
+    from belated.cli.show import show_comparison
+    from belated.evaluation.backtest import backtest
+    from belated.evaluation.diagnosis import diagnose
+
+    result = backtest(log, horizon=horizon, group=group, n_jobs=jobs, **asked)
+    with out.status("Drawing resamples"):
+        summary = result.summary()
+        diagnosis = diagnose(log, horizon=horizon, window=timedelta(days=result.settings.window), group=group)
+    summary |= {"name": name, "command": command, "diagnosis": diagnosis.summary()}
+    summary["train"] = None if train is None else train(summary["recommendation"])
+    show_comparison(summary)
+    if json_file is not None:
+        write_json(json_file, summary)
+        out.print(f"Numbers: {plain(str(json_file))}")
+    if report is not None:
+        from belated.report.page import render
+
+        write_text(report, render(summary))
+        out.print(f"Report: {plain(str(report))}")
+
+
+def _cutoffs(text: str, log: EventLog) -> int | list[Any]:
+    if re.fullmatch(r"[0-9]{1,3}", text):
+        return int(text)
+    parts = [part.strip() for part in text.split(",")]
+    return [_seconds(part) for part in parts] if log.clock == "seconds" else parts
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"--cutoffs {text}: this log counts seconds, so give a number of seconds.") from None

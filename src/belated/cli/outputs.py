@@ -1,0 +1,46 @@
+"""Files that a command writes: whether it may, before the work rather than after it."""
+
+from __future__ import annotations
+
+import json
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any
+
+
+def may_write(inputs: list[Path | None], *files: Path | None) -> None:
+    """Refuse files that cannot be written, or that the command reads."""
+    taken = {file.resolve() for file in inputs if file is not None}
+    for file in files:
+        if file is None:
+            continue
+        if not file.parent.exists():
+            raise ValueError(f"{file}: there is no folder {file.parent}.")
+        if file.is_dir():
+            raise ValueError(f"{file}: is a folder; name a file.")
+        if not os.access(file.parent, os.W_OK):
+            raise ValueError(f"{file}: nothing can be written to {file.parent}.")
+        if file.resolve() in taken:
+            raise ValueError(f"{file}: is read, or written, by this command already; name another file.")
+        taken.add(file.resolve())
+
+
+def may_draw(report: Path | None) -> None:
+    """Refuse a report whose libraries are missing."""
+    missing = [name for name in ("matplotlib", "jinja2") if find_spec(name) is None]
+    if report is not None and missing:
+        raise ValueError(f"a report needs {' and '.join(missing)}: pip install 'belated[report]'.")
+
+
+def write_text(path: Path, text: str) -> None:
+    from belated.tables.writing import write_beside
+
+    def write(file: IO[bytes]) -> None:
+        file.write(text.encode())
+
+    write_beside(path, write)
+
+
+def write_json(path: Path, summary: dict[str, Any]) -> None:
+    write_text(path, json.dumps(summary, indent=1, allow_nan=False))

@@ -1,0 +1,59 @@
+"""Tables and sentences about a comparison and a diagnosis, on the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+from belated.cli.terminal import out, plain
+
+if TYPE_CHECKING:
+    from belated.evaluation.diagnosis import Diagnosis
+
+
+def show_comparison(summary: dict[str, Any]) -> None:
+    methods = summary["methods"]
+    columns = {
+        "log_loss": ("log loss", "{:.4f}"),
+        "relative_log_loss": ("vs oracle", "{:+.1%}"),
+        "gap_closed": ("gap closed", "{:.0%}"),
+        "calibration_ratio": ("calibration", "{:.2f}"),
+        "pr_auc": ("PR AUC", "{:.3f}"),
+        "roc_auc": ("ROC AUC", "{:.3f}"),
+    }
+    count = len(summary["cutoffs"])
+    table = Table(title=f"{plain(summary['name'])}: mean over {count} cut-off{'s' * (count > 1)}")
+    table.add_column("method")
+    for heading, _ in columns.values():
+        table.add_column(heading, justify="right")
+    table.add_column("95% of gap closed", justify="right")
+    for name, row in sorted(methods.items(), key=lambda item: item[1]["log_loss"]):
+        style = "bold green" if name == summary["recommended"] else "dim" if name == "oracle" else ""
+        cells = ["" if row[key] is None else form.format(row[key]) for key, (_, form) in columns.items()]
+        interval = row["intervals"]["gap_closed"]
+        band = "" if interval is None or name in ("bl", "oracle") else f"{interval[0]:.0%} to {interval[1]:.0%}"
+        table.add_row(name, *cells, band, style=style)
+    out.print(table)
+    for name, why in summary["failed"].items():
+        out.print(f"[yellow]{name} could not be fitted[/] {plain(why)}", soft_wrap=True)
+    out.print(f"[bold]{plain(summary['recommendation']['why'])}[/]", soft_wrap=True)
+    l2 = summary["recommendation"]["l2"]
+    if summary["train"]:
+        out.print(f"Now: {plain(summary['train'])}", soft_wrap=True)
+    out.print(
+        f"In Python: DelayedFeedbackClassifier(method={summary['recommended']!r}, window={summary['settings']['window']:.4g}, "
+        f"horizon={summary['settings']['horizon']:.4g}, model=LinearModel(l2={l2:g}))",
+        soft_wrap=True,
+    )
+
+
+def show_diagnosis(diagnosis: Diagnosis) -> None:
+    table = Table(title=f"{diagnosis.rows:,} rows as known at {diagnosis.as_of}")
+    for heading in ("window, days", "positives that come later"):
+        table.add_column(heading, justify="right")
+    for row in diagnosis.windows:
+        table.add_row(f"{row['days']:.3g}", f"{row['positives_lost']:.1%}")
+    out.print(table)
+    for sentence in diagnosis.findings():
+        out.print(f"- {plain(sentence)}", soft_wrap=True)

@@ -1,0 +1,65 @@
+"""``belated train``: a model on a log as it stands at its end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from belated.cli.options import horizon_option, log_options, typed_again
+from belated.cli.outputs import may_write
+from belated.cli.terminal import friendly, out, plain
+from belated.methods import METHODS
+
+
+@click.command("train")
+@log_options
+@click.option(
+    "--method", default="auto", show_default=True, metavar="NAME", help=f"auto, or one of {', '.join(METHODS)}."
+)
+@horizon_option
+@click.option("--window", metavar="DURATION", help="The age from which labels count as final. By default a suggestion.")
+@click.option("--lookback", metavar="DURATION", help="How far back training rows go. By default all.")
+@click.option(
+    "--l2",
+    type=float,
+    metavar="NUMBER",
+    help="Strength of regularisation. By default chosen by setting the clock back.",
+)
+@click.option(
+    "--out",
+    "model_file",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="MODEL",
+    help="Where to write the model.",
+)
+@friendly
+def train_command(log: Path, **options: Any) -> None:
+    """Train a model on LOG as it stands at its end.
+
+    \b
+    belated train clicks.parquet --method dfm-piecewise --horizon 30d --lookback 21d --out model.skops
+    """
+    from belated.cli.open_log import open_log
+    from belated.training import train
+
+    may_write([log, options["outcomes"]], options["model_file"])
+    method = options["method"]
+    if method != "auto" and method not in METHODS:
+        raise ValueError(f"--method {method} is not known; choose auto or one of {', '.join(METHODS)}.")
+    table, events = open_log(log, options)
+    asked = {name: options[name] for name in ("horizon", "method", "window", "lookback", "l2")}
+    with out.status(f"Training on up to {len(events):,} rows"):
+        trained = train(events, **asked)
+    others = [name for name in table.column_names if name not in events.features]
+    about = {"command": typed_again("train", log, options), **trained.about}
+    replace(trained, others=others, about=about).save(options["model_file"])
+    out.print(
+        f"{about['method']} on {about['rows']:,} rows known at {about['as_of']}, window {about['window']:.3g} days, l2 "
+        f"{about['l2']:g}: {about['positive_so_far'] / about['rows']:.2%} are positive so far, the model expects "
+        f"{about['mean_prediction']:.2%} in the end."
+    )
+    out.print(f"Model: {plain(str(options['model_file']))}")

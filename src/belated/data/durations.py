@@ -1,0 +1,115 @@
+"""Durations, from what people write. Everything that takes a duration reads it here.
+
+- Whatever is asked of a log (``lookback``, ``horizon``, ``window``, ``period``) takes text such as ``"21d"``, ``"36h"`` or
+  ``"1d12h"``, a ``timedelta`` (also NumPy's and pandas'), and of a log that counts seconds also a number of seconds. Units
+  are w, d, h, min and s, or their names in full. :func:`parse_duration` reads it.
+- The classifier knows no log. Its ``window`` and ``horizon`` are numbers in the unit of ``elapsed``, which is days where that
+  comes from a snapshot. :func:`parse_age` reads it.
+- ``Snapshot.rewind`` takes either: a number of days, or what a log takes.
+
+Inside the library a duration is an int64 count of microseconds, and a float number of days where it meets a method.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+DAY = 86_400_000_000  # microseconds
+LATEST = 10**17  # microseconds: the year 5138; what is later is milliseconds taken for seconds, or means "never"
+
+_UNITS = {
+    "w": (7 * DAY, "week", "weeks"),
+    "d": (DAY, "day", "days"),
+    "h": (DAY // 24, "hour", "hours"),
+    "min": (DAY // 1440, "minute", "minutes"),
+    "s": (DAY // 86400, "second", "seconds"),
+}
+_MICROS = {name: length for short, (length, *names) in _UNITS.items() for name in (short, *names)}
+_NUMBER = r"\d+(?:\.\d+)?"
+_PART = re.compile(rf"({_NUMBER})\s*([a-z]+)")
+
+
+def to_days(micros: Any) -> Any:
+    return micros / DAY
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a plain number, and no truth value or timedelta."""
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_ | np.timedelta64)
+
+
+def parse_duration(value: Any, name: str, clock: str = "datetime") -> int:
+    """Read ``"21d"``, ``"1d12h"``, a ``timedelta``, or (for a log in seconds) a number of seconds, as microseconds.
+
+    >>> parse_duration("36h", "lookback") == parse_duration(timedelta(days=1.5), "lookback")
+    True
+    """
+    if isinstance(value, str) and clock == "seconds" and re.fullmatch(_NUMBER, value.strip()):
+        value = float(value)
+    if is_number(value):
+        micros = _from_seconds(value, name, clock)
+    elif isinstance(value, str):
+        micros = _from_text(value, name)
+    elif isinstance(value, timedelta | np.timedelta64) and value == value:
+        micros = _from_timedelta(value, name)
+    else:
+        raise ValueError(f"{name} must be a duration such as '21d' or a timedelta, got {value!r}.")
+    if micros <= 0:
+        raise ValueError(f"{name}={value!r} must be longer than zero.")
+    if micros > LATEST:
+        raise ValueError(f"{name}={value!r} is longer than any log.")
+    return micros
+
+
+def _from_seconds(value: Any, name: str, clock: str) -> int:
+    if not np.isfinite(value):
+        raise ValueError(f"{name}={value!r} is not a duration.")
+    if clock != "seconds":
+        raise ValueError(
+            f"{name}={value!r} has no unit, and this log holds datetimes. Write for example '{value}d' or a timedelta."
+        )
+    return round(float(value) * 1e6)
+
+
+def _from_text(value: str, name: str) -> int:
+    text = value.strip().lower()
+    parts = _PART.findall(text)
+    for number, unit in parts:
+        if unit in ("m", "mo", "month", "months"):
+            raise ValueError(
+                f"{name}={value!r} is not clear: m may mean minutes or months, and months differ in length. Write "
+                f"'{number}min' for minutes, or '{float(number) * 30:g}d' for months of 30 days."
+            )
+    if not parts or _PART.sub("", text).strip() or any(unit not in _MICROS for _, unit in parts):
+        raise ValueError(
+            f"{name}={value!r} is not a duration. Write a number with a unit (w, d, h, min, s), for example '21d' or '36h'."
+        )
+    return round(sum(float(number) * _MICROS[unit] for number, unit in parts))
+
+
+def _from_timedelta(value: timedelta | np.timedelta64, name: str) -> int:
+    if isinstance(value, timedelta):
+        return round(value / timedelta(microseconds=1))
+    try:
+        return int(value.astype("timedelta64[us]").astype(np.int64))
+    except TypeError:
+        raise ValueError(f"{name}={value!r}: months and years differ in length. Give days instead.") from None
+
+
+def parse_age(value: Any, name: str) -> float | None:
+    """Read a number in the unit of ``elapsed``; None where there is none.
+
+    >>> parse_age(7, "window")
+    7.0
+    """
+    if value is None:
+        return None
+    if not is_number(value) or not np.isfinite(value) or value <= 0:
+        hint = " In days, '7d' is 7.0." if isinstance(value, str | timedelta | np.timedelta64) else ""
+        raise ValueError(f"{name}={value!r} must be a positive number, in the unit of elapsed.{hint}")
+    return float(value)

@@ -1,0 +1,61 @@
+"""What can be told of a table that may be a log, before anybody says so: which columns hold its times."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import narwhals as nw
+import pyarrow as pa
+
+from belated.data.times import read_times, show_instant
+from belated.tables.frames import is_text, to_arrow
+from belated.tables.refusal import refuse
+
+_ARRIVAL = r"(arriv\w*|click\w*|book(ed|ing)\w*|creat\w*|order\w*|purchas\w*|impress\w*|visit\w*|admi\w*|discharg\w*|paid|payment\w*|sign_?up\w*|install\w*)"
+_OUTCOME = r"(outcome\w*|conver\w*|cancel\w*|charge_?back\w*|readmi\w*|return\w*|refund\w*|churn\w*|default\w*|fraud\w*|label\w*)"
+_TIME = r"(_?(time|date|at|on|ts|timestamp|day|datetime))?"
+
+
+def guess_columns(table: pa.Table) -> dict[str, str]:
+    """Names of the columns of arrivals and outcomes, where exactly one has an obvious name and holds times.
+
+    >>> guess_columns(pa.table({"click_time": ["2024-01-01"], "converted_at": ["2024-01-02"], "campaign": ["a"]}))
+    {'arrival': 'click_time', 'outcome': 'converted_at'}
+    """
+    found = {}
+    for role, words in (("arrival", _ARRIVAL), ("outcome", _OUTCOME)):
+        pattern = re.compile(words + _TIME, re.IGNORECASE)
+        names = [name for name in table.column_names if pattern.fullmatch(name) and _may_be_time(table[name])]
+        if len(names) == 1:
+            found[role] = names[0]
+    return found
+
+
+def _may_be_time(column: pa.ChunkedArray) -> bool:
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column, kind = column.cast(kind.value_type), kind.value_type
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_null(kind):
+        return True
+    if is_text(kind):
+        sample = column.drop_null()[:5].to_pylist()
+        return bool(sample) and all(re.match(r"\d{4}-\d\d-\d\d", value.strip()) for value in sample)
+    return (pa.types.is_integer(kind) or pa.types.is_floating(kind)) and len(column.drop_null()[:50].unique()) > 2
+
+
+def refuse_future(table: pa.Table, names: list[str]) -> None:
+    """Refuse datetimes after tomorrow: a log holds what has happened."""
+    limit = (datetime.now(UTC) + timedelta(days=1)).timestamp() * 1e6
+    frame = nw.from_native(table, eager_only=True)
+    for name in names:
+        times = read_times(to_arrow(frame, name), name)
+        late = ~times.missing & (times.micros > limit) & (times.clock == "datetime")
+        advice = "Correct these times, or empty the outcome where it means 'never'."
+        refuse(
+            late,
+            name,
+            "{count} in the future",
+            [show_instant(int(m), "datetime") for m in times.micros[late][:1]] * len(late),
+            advice,
+        )

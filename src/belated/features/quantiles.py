@@ -1,0 +1,15 @@
+"""Quantiles of weighted values."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from belated.typing import Floats
+
+
+def weighted_quantiles(values: Floats, weight: Floats, count: int) -> Floats:
+    """Distinct weighted quantiles at 1/count, ..., (count-1)/count; integer weights count as repetition."""
+    if len(values) == 0:
+        return np.empty(0)
+    levels = np.arange(1, count) / count
+    return np.unique(np.quantile(values, levels, weights=weight, method="inverted_cdf"))

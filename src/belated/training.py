@@ -1,0 +1,120 @@
+"""Train a model on a log as it stands at its end: what ``belated train`` does, as one function."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+
+from belated.classifier import DelayedFeedbackClassifier
+from belated.data.durations import DAY, parse_duration
+from belated.data.event_log import EventLog
+from belated.data.labels import check_labels
+from belated.data.snapshot import Snapshot
+from belated.evaluation.validation import L2_GRID, Choice, choose_l2
+from belated.evaluation.window import suggest_window
+from belated.methods import resolve_method
+from belated.models.linear import LinearModel
+from belated.persistence import ModelFile
+from belated.tables.frames import kinds_of, open_table
+from belated.typing import Floats
+
+logger = logging.getLogger("belated")
+
+
+class TrainedModel(ModelFile):
+    """A fitted classifier with the columns it wants and how it came about: what ``belated train`` writes to a file."""
+
+    def predict(self, rows: Any) -> Floats:
+        """Probabilities (n,) of new rows: a table whose columns are those of training, or a FieldMatrix."""
+        if not nw.dependencies.is_into_dataframe(rows):
+            return self.classifier.predict_proba(rows)[:, 1]
+        table = open_table(rows, "the table")
+        missing = [name for name in self.features if name not in table.columns]
+        extra = [name for name in table.columns if name not in {*self.features, *self.others}]
+        if missing or extra:
+            parts = [f"lack {', '.join(map(repr, missing))}"] if missing else []
+            parts += [f"have {', '.join(map(repr, extra))}, which training did not"] if extra else []
+            raise ValueError(f"the rows {' and '.join(parts)}. Give the columns that the model was trained on.")
+        return self.classifier.predict_proba(table.select(list(self.features)).to_native())[:, 1]
+
+    @classmethod
+    def load(cls, path: str | Path) -> TrainedModel:
+        file = ModelFile.load(path)
+        return cls(file.classifier, file.features, file.others, file.about)
+
+
+def train(
+    log: EventLog,
+    *,
+    horizon: Any,
+    method: str = "auto",
+    window: Any = None,
+    lookback: Any = None,
+    l2: float | None = None,
+) -> TrainedModel:
+    """Train on a log as it stands at its end.
+
+    Parameters
+    ----------
+    log : EventLog
+    horizon : duration
+        A row is positive if its outcome comes within this long.
+    method : str
+        ``"auto"``, or the name of a method.
+    window : duration, optional
+        The age from which a label counts as final. By default the age by which 90% of the positives within the horizon
+        have come, but at most half the history.
+    lookback : duration, optional
+        Only rows that arrived at most this long before the last one. By default all.
+    l2 : float, optional
+        Strength of regularisation; by default chosen by setting the clock back (:mod:`belated.evaluation.validation`).
+
+    Examples
+    --------
+    >>> from belated.datasets import simulate_campaigns
+    >>> clicks = simulate_campaigns(10_000)
+    >>> log = EventLog.from_frame(clicks, arrival="click_time", outcome="conversion_time", until="2024-03-01")
+    >>> trained = train(log, horizon="14d", lookback="21d", method="dfm-piecewise", l2=1e-4)
+    >>> rows, positive = trained.about["rows"], trained.about["positive_so_far"]
+    >>> rows, round(positive / rows, 2), round(trained.about["mean_prediction"], 2)
+    (3516, 0.15, 0.18)
+    """
+    limit = parse_duration(horizon, "horizon", log.clock)
+    reach = None if lookback is None else parse_duration(lookback, "lookback", log.clock)
+    snap = log.latest(reach, limit)
+    if not snap.y.any():
+        raise ValueError(f"none of the {len(snap)} rows is positive, so there is nothing to learn.")
+    history = (log.last - log.first if reach is None else min(reach, log.last - log.first)) / DAY
+    days = suggest_window(snap, history) if window is None else parse_duration(window, "window", log.clock) / DAY
+    if l2 is None and method != "auto":
+        l2 = _choose_l2(snap, method, days)
+    model = None if l2 is None else LinearModel(l2=l2)
+    clf = DelayedFeedbackClassifier(method, days, snap.horizon, model).fit_snapshot(snap)
+    about = {
+        "as_of": snap.as_of,
+        "rows": len(snap),
+        "positive_so_far": int(snap.y.sum()),
+        "method": repr(clf.method_),
+        "window": days,
+        "horizon": snap.horizon,
+        "l2": clf.model_.l2,
+        "mean_prediction": float(clf.predict_proba(snap.X)[:, 1].mean()),
+    }
+    logger.info("trained: %s", about)
+    return TrainedModel(clf, _kinds(log), [], about)
+
+
+def _choose_l2(snap: Snapshot, method: str, window: float) -> float | None:
+    labels = check_labels(snap.y == 1, snap.elapsed, snap.delay, None, window, snap.horizon)
+    choice = choose_l2(snap.X, labels, LinearModel(), {method: resolve_method(method)}, L2_GRID)[method]
+    return choice.l2 if isinstance(choice, Choice) else None
+
+
+def _kinds(log: EventLog) -> dict[str, str]:
+    """The kind of each feature column; one without a single value counts as text."""
+    if not nw.dependencies.is_into_dataframe(log.frame):
+        return {}
+    return dict.fromkeys(log.features, "text") | kinds_of(log.frame)
