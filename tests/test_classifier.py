@@ -15,18 +15,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 from simulate import simulate
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from belated import BL, PNUTW, ConvDF, DelayedFeedbackClassifier, LinearModel
+from belated import BL, PNUTW, ConvDF, DelayedFeedbackClassifier, EventLog, FieldMatrix, LinearModel
+from belated.datasets import simulate_campaigns
 from belated.methods import METHODS
 
-NEED_TIMES = {"dfm", "dfm-weibull", "dfm-piecewise", "hazard", "stc"}
 
-
-@parametrize_with_checks([DelayedFeedbackClassifier(method=name) for name in METHODS if name not in NEED_TIMES])
+@parametrize_with_checks([DelayedFeedbackClassifier(method=name) for name in METHODS])
 def test_estimator_checks(estimator, check):
     check(estimator)
 
@@ -141,3 +141,120 @@ def test_kinds_of_labels(dtype):
     clf = DelayedFeedbackClassifier(method="bl").fit(data.X, y)
     assert clf.classes_.tolist() == ([0, 1] if dtype == "Int64" else [False, True])
     assert clf.classes_.dtype.kind == ("i" if dtype == "Int64" else "b")
+
+
+def test_it_simply_works():
+    data = simulate(seed=0, n=3000)
+    clf = DelayedFeedbackClassifier().fit(data.X, data.y, elapsed=data.elapsed, delay=data.delay)
+    assert repr(clf.method_) == "DFM(delay='piecewise')"
+    p = clf.predict_proba(data.X)[:, 1]
+    assert abs(p.mean() - data.truth.mean()) < 0.03 < data.truth.mean() - data.y.mean()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_without_times_every_method_is_logistic_regression(method):
+    data = simulate(seed=1, n=500)
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, 500)
+    l2 = 1e-3
+    clf = DelayedFeedbackClassifier(method, model=LinearModel(l2=l2, tol=1e-10)).fit(
+        data.X, data.truth, sample_weight=weight
+    )
+    reference = LogisticRegression(C=1 / (2 * l2 * weight.sum()), tol=1e-10, max_iter=2000)
+    reference.fit(data.X, data.truth, sample_weight=weight)
+    assert_allclose(clf.predict_proba(data.X), reference.predict_proba(data.X), atol=1e-5)
+    assert_allclose(clf.coef_, reference.coef_, atol=1e-4)
+    assert_allclose(clf.intercept_, reference.intercept_, atol=1e-4)
+
+
+def campaigns(**ask):
+    log = EventLog.from_frame(
+        simulate_campaigns(4000), arrival="click_time", outcome="conversion_time", until="2024-03-01"
+    )
+    return log.snapshot(**{"as_of": "2024-02-20", "lookback": "30d", "horizon": "14d", **ask})
+
+
+def test_fit_snapshot_is_fit_with_its_parts():
+    snap = campaigns()
+    clf = DelayedFeedbackClassifier("convdf", window=7.0).fit_snapshot(snap)
+    again = DelayedFeedbackClassifier("convdf", window=7.0, horizon=14.0)
+    again.fit(snap.X, snap.y, elapsed=snap.elapsed, delay=snap.delay)
+    assert_array_equal(clf.predict_proba(snap.X), again.predict_proba(snap.X))
+    assert clf.horizon is None and clf.horizon_ == 14.0 and clf.window_ == 7.0  # parameters stay as they were given
+    weight = np.arange(len(snap)) % 2
+    weighted = DelayedFeedbackClassifier().fit_snapshot(snap, sample_weight=weight)
+    half = DelayedFeedbackClassifier(horizon=14.0).fit(
+        snap.X.filter(weight == 1),
+        snap.y[weight == 1],
+        elapsed=snap.elapsed[weight == 1],
+        delay=snap.delay[weight == 1],
+    )
+    assert_allclose(weighted.predict_proba(snap.X), half.predict_proba(snap.X), atol=1e-6)
+
+
+@pytest.mark.parametrize(("mine", "theirs"), [(7.0, "14d"), (14.0, None)])
+def test_horizons_that_disagree(mine, theirs):
+    with pytest.raises(ValueError, match=f"the classifier has horizon={mine:g} but the snapshot was taken with"):
+        DelayedFeedbackClassifier(horizon=mine).fit_snapshot(campaigns(horizon=theirs))
+    assert DelayedFeedbackClassifier(horizon=14).fit_snapshot(campaigns()).horizon_ == 14.0
+
+
+def test_coefficients_have_names():
+    snap = campaigns()
+    clf = DelayedFeedbackClassifier().fit_snapshot(snap)
+    names = clf.get_feature_names_out()
+    assert clf.coef_.shape == (2, len(names)) and clf.intercept_.shape == (2,)
+    assert {"device=phone", "pages_viewed missing"} <= set(names)
+    matrix = clf.model_.encoder_.transform(snap.X)
+    assert_allclose(clf.model_.margins(snap.X), matrix @ clf.coef_.T + clf.intercept_)
+    arrays = DelayedFeedbackClassifier("bl").fit(np.eye(4), [0, 1, 0, 1])
+    assert arrays.get_feature_names_out().tolist() == ["x0", "x1", "x2", "x3"]
+    assert arrays.get_feature_names_out(list("abcd")).tolist() == list("abcd")
+    fields = DelayedFeedbackClassifier("bl").fit(FieldMatrix(np.arange(8).reshape(4, 2), 5000), [0, 1, 0, 1])
+    assert fields.coef_.shape == (1, 5000)
+    with pytest.raises(ValueError, match="hashed columns have no names"):
+        fields.get_feature_names_out()
+    with pytest.raises(AttributeError, match="has no coef_ before it is fitted"):
+        DelayedFeedbackClassifier().coef_  # noqa: B018
+    assert not hasattr(DelayedFeedbackClassifier(), "coef_")
+
+
+def test_a_refit_forgets_the_last_one():
+    snap = campaigns()
+    times = {"elapsed": snap.elapsed, "delay": snap.delay}
+    clf = DelayedFeedbackClassifier("auto", horizon=14.0).fit(snap.X, snap.y, **times)
+    assert clf.selection_ and clf.feature_names_in_ is not None
+    clf.set_params(method="bl").fit(np.eye(4), [0, 1, 0, 1])
+    assert not hasattr(clf, "selection_") and not hasattr(clf, "feature_names_in_")
+    assert clf.n_features_in_ == 4
+
+
+@pytest.mark.parametrize("fault", ["labels", "a method that needs more", "an interrupt"])
+def test_a_refit_that_fails_changes_nothing(fault, monkeypatch):
+    data = simulate(seed=0, n=600)
+    clf = DelayedFeedbackClassifier("tw", window=5.0).fit(data.X, data.y, elapsed=data.elapsed, delay=data.delay)
+    before, state = clf.predict_proba(data.X), set(vars(clf))
+    if fault == "labels":
+        with pytest.raises(ValueError, match="one class only"):
+            clf.fit(data.X[:, :2], np.ones(600))
+    elif fault == "an interrupt":
+        monkeypatch.setattr(LinearModel, "fit", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            clf.fit(data.X[:, :2], data.y, elapsed=data.elapsed, delay=data.delay)
+        monkeypatch.undo()
+    else:
+        clf.set_params(method="convdf", window=15.0)
+        with pytest.raises(ValueError, match="longer than half the history"):
+            clf.fit(data.X[:, :2], data.y, elapsed=data.elapsed, delay=data.delay)
+    assert set(vars(clf)) == state
+    assert_array_equal(clf.predict_proba(data.X), before)
+
+
+def test_an_engine_says_what_it_is():
+    with pytest.raises(TypeError, match=r"LinearModel is an engine.*Use DelayedFeedbackClassifier\(model=LinearModel"):
+        LinearModel().fit(np.eye(4), [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("l2", [np.int64(1), np.float32(1.0), 1, 1.0])
+def test_any_number_is_a_number(l2):
+    clf = DelayedFeedbackClassifier("bl", model=LinearModel(l2=l2)).fit(np.eye(4), [0, 1, 0, 1])
+    assert_allclose(clf.predict_proba(np.eye(4))[:, 1], 0.5, atol=0.1)

@@ -10,8 +10,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-import skops.io
-
 from belated.methods import METHODS
 from belated.tables.writing import write_beside
 
@@ -57,6 +55,8 @@ class ModelFile:
     about: dict[str, Any] = field(default_factory=dict)
 
     def save(self, path: str | Path) -> None:
+        import skops.io  # takes two seconds, and few programs save models
+
         about = {
             **self.about,
             "saved": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -80,6 +80,8 @@ class ModelFile:
 
     @classmethod
     def load(cls, path: str | Path) -> ModelFile:
+        import skops.io
+
         path = Path(path)
         if not path.is_file():
             raise ValueError(f"{path}: there is no such file.")

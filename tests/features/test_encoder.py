@@ -7,17 +7,23 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from hash_by_hand import place
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from simulate import simulate
-from test_ingest import place
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
 from belated import DelayedFeedbackClassifier, LinearModel, TableEncoder
 from belated.methods import METHODS
 
 
 def encode(encoder, table, weight=None):
-    matrix = encoder.fit_transform(table, np.ones(len(table)) if weight is None else weight)
+    matrix = encoder.fit_transform(table, sample_weight=weight)
     return matrix.toarray() if sparse.issparse(matrix) else matrix
 
 
@@ -126,3 +132,45 @@ def test_columns_that_turn_out_all_missing():
     clf = DelayedFeedbackClassifier(method="bl").fit(data.X, data.y)
     for blank in (np.nan, None):
         assert np.isfinite(clf.predict_proba(data.X.assign(a=blank, group=blank))).all()
+
+
+def test_it_is_a_transformer_like_any_other():
+    data = simulate(seed=0, n=400, frame="pandas")
+    encoder = clone(TableEncoder(buckets=4, numbers="buckets"))
+    assert encoder.get_params() == TableEncoder(buckets=4).get_params()
+    with pytest.raises(NotFittedError):
+        encoder.transform(data.X)
+    pipe = make_pipeline(encoder, LogisticRegression(C=10.0)).fit(data.X, data.y)
+    assert pipe.predict_proba(data.X).shape == (400, 2)
+    names = pipe[:-1].get_feature_names_out()
+    assert len(names) == pipe[-1].coef_.shape[1] and "group=north" in names
+    assert pipe[0].n_features_in_ == 4 and pipe[0].feature_names_in_.tolist() == ["a", "b", "group", "flag"]
+    mixed = ColumnTransformer([("table", TableEncoder(), ["a", "group"])], remainder="passthrough")
+    assert mixed.fit_transform(data.X[["a", "group", "flag"]]).shape[0] == 400
+    grid = GridSearchCV(pipe, {"tableencoder__buckets": [2, 5]}, cv=2).fit(data.X, data.y)
+    assert grid.best_params_["tableencoder__buckets"] in (2, 5)
+
+
+def test_labels_are_not_looked_at_and_weights_are_repetitions():
+    data = simulate(seed=0, n=200, frame="pandas")
+    weight = np.random.default_rng(0).integers(1, 4, 200)
+    repeated = data.X.loc[np.repeat(np.arange(200), weight)]
+    for numbers in ("buckets", "standardise"):
+        plain = TableEncoder(numbers=numbers).fit(data.X, sample_weight=weight.astype(float))
+        again = TableEncoder(numbers=numbers).fit(repeated, data.y[np.repeat(np.arange(200), weight)])
+        matrices = [encoder.transform(data.X) for encoder in (plain, again)]
+        assert_allclose(*(m.toarray() if sparse.issparse(m) else m for m in matrices), atol=1e-12)
+
+
+def test_columns_are_found_by_name():
+    data = simulate(seed=0, n=50, frame="pandas")
+    encoder = TableEncoder().fit(data.X)
+    turned = data.X[["flag", "group", "b", "a"]].assign(other=1)
+    assert_array_equal(encode_new(encoder, turned), encode_new(encoder, data.X))
+    with pytest.raises(ValueError, match="X has no column 'group'"):
+        encoder.transform(data.X.drop(columns="group"))
+
+
+def encode_new(encoder, table):
+    matrix = encoder.transform(table)
+    return matrix.toarray() if sparse.issparse(matrix) else matrix

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.linear_model import LogisticRegression
 
 from belated import FieldMatrix
 
@@ -27,3 +28,13 @@ def test_field_matrix_is_checked_saved_and_sliced(tmp_path):
         FieldMatrix(np.zeros(3), 4)
     with pytest.raises(ValueError, match="holds no FieldMatrix"):
         FieldMatrix.open(tmp_path / "nothing")
+
+
+def test_scikit_learn_takes_the_csr_matrix():
+    rng = np.random.default_rng(0)
+    fields, y = FieldMatrix(rng.integers(0, 50, (300, 3)), 50), rng.integers(0, 2, 300)
+    matrix = fields.to_csr()
+    assert matrix.indptr.dtype == matrix.indices.dtype == np.int32
+    for solver in ("liblinear", "saga", "lbfgs"):
+        assert LogisticRegression(solver=solver, max_iter=5000).fit(matrix, y).coef_.shape == (1, 50)
+    assert FieldMatrix(np.zeros((3, 0), dtype=int), 5).to_csr().shape == (3, 5)

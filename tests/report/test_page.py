@@ -11,7 +11,7 @@ import pytest
 
 from belated import EventLog, backtest, diagnose
 from belated.datasets import simulate_campaigns
-from belated.report import render
+from belated.report.page import render
 
 EVIL = "<script>document.title='pwned'</script>"
 

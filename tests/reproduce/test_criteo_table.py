@@ -122,7 +122,7 @@ def whole(file, tmp_path_factory):
 def test_facts_that_hold_at_any_size(whole):
     table, out = whole
     means = {row["method"]: row for row in table if row["day"] == "all"}
-    assert set(means) == set(experiment.METHODS)
+    assert set(means) == set(experiment.TABLE_METHODS)
     others = [row["log_loss"] for name, row in means.items() if name != "Oracle"]
     assert means["Oracle"]["log_loss"] < 1.005 * min(others)
     corrections = (
@@ -186,7 +186,7 @@ def test_convdf_falls_without_bound_but_for_the_penalty_and_nndf_does_not(file, 
     data = experiment._training(task, 54)
     for name, low, high in (("ConvDF", -np.inf, -1.0), ("NnDF", -1e-6, 0.1)):
         with experiment.quietly():
-            (fit,) = experiment.fit_path(data.model, data.encoded, experiment.METHODS[name], data.known, [1e-7])
+            (fit,) = experiment.fit_path(data.model, data.encoded, experiment.TABLE_METHODS[name], data.known, [1e-7])
         assert low < fit.model.objective_ < high
 
 

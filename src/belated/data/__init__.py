@@ -1,1 +1,4 @@
-"""Room."""
+"""What happened, and what was known when: event logs, snapshots, labels and their times.
+
+May import tables and features (a log may hold hashed fields).
+"""

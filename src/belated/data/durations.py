@@ -95,10 +95,9 @@ def _from_text(value: str, name: str) -> int:
 def _from_timedelta(value: timedelta | np.timedelta64, name: str) -> int:
     if isinstance(value, timedelta):
         return round(value / timedelta(microseconds=1))
-    try:
-        return int(value.astype("timedelta64[us]").astype(np.int64))
-    except TypeError:
-        raise ValueError(f"{name}={value!r}: months and years differ in length. Give days instead.") from None
+    if np.datetime_data(value)[0] in ("Y", "M", "generic"):
+        raise ValueError(f"{name}={value!r} has no fixed length. Give it in days.")
+    return int(value.astype("timedelta64[us]").astype(np.int64))
 
 
 def parse_age(value: Any, name: str) -> float | None:

@@ -1,4 +1,7 @@
-"""Logs to try things on: simulated ones, and readers of public data that the user has."""
+"""Logs to try things on: simulated ones, and readers of public data that the user has.
+
+May import data (to read files) and nothing above it.
+"""
 
 from belated.datasets.campaigns import simulate_campaigns
 from belated.datasets.clicks import simulate_clicks

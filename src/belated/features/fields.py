@@ -102,9 +102,12 @@ class FieldMatrix:
         return f"FieldMatrix(rows={len(self)}, fields={self.n_fields}, columns={self.n_columns})"
 
     def to_csr(self) -> sparse.csr_array:
-        """The same matrix as CSR; two fields of a row in one column add up to 2 in products, and stay two entries."""
+        """The same matrix as CSR; two fields of a row in one column add up to 2 in products, and stay two entries.
+
+        Indices have 32 bits while there are fewer than 2^31 entries: scikit-learn's solvers take no others.
+        """
         n, k = self.indices.shape
-        indptr = np.arange(0, n * k + 1, k, dtype=np.int64) if k else np.zeros(n + 1, dtype=np.int64)
+        indptr = (np.arange(n + 1) * k).astype(np.int32 if n * k < 2**31 else np.int64)
         return sparse.csr_array((np.ones(n * k), self.indices.ravel(), indptr), shape=self.shape)
 
     def save(self, path: str | Path) -> None:

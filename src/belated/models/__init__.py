@@ -1,1 +1,4 @@
-"""Models."""
+"""One engine a file: each fits any risk, and knows nothing of methods.
+
+May import solvers, risks and features.
+"""

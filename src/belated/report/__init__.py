@@ -1,5 +1,4 @@
-"""The report: a summary (plain data) becomes charts, and charts become one page of HTML that needs nothing else."""
+"""What a person sees: a summary (plain data) becomes charts, and charts become one page that needs nothing else.
 
-from belated.report.page import render
-
-__all__ = ["render"]
+Imports nothing from other rooms: the summary is all it knows.
+"""

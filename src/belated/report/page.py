@@ -10,7 +10,7 @@ from belated.report.charts import charts
 
 
 def render(summary: dict[str, Any]) -> str:
-    """A self-contained page of HTML for a summary, as :meth:`belated.evaluation.backtest.Backtest.summary` and the CLI make it."""
+    """A self-contained page of HTML for a summary, as ``Backtest.summary()`` and the CLI make it."""
     from jinja2 import Environment
     from markupsafe import Markup
 

@@ -1,7 +1,7 @@
 """The Criteo experiment (Yasui and Kato 2022, section 6.2; Chapelle 2014, section 6): seven test days, 21 training days each.
 
 For a test day the labels of the 21 days before are those known when it begins; a test label is whether the click converts
-at all, within 30 days. Fields are hashed to 2^24 columns, integers put into buckets (:func:`belated.data.ingest.bucket`). The penalty
+at all, within 30 days. Fields are hashed to 2^24 columns, integers put into buckets (:func:`belated.data.criteo_format.bucket`). The penalty
 is lambda/D ||theta||^2 with D = 2^24. Lambda is chosen for each method by two-fold cross-validation on the training days of
 the first test day; late labels count as in :mod:`belated.evaluation.validation`, since the papers do not say how to score them.
 
@@ -49,7 +49,7 @@ from belated.solvers.device_rows import resolve_device
 
 logger = logging.getLogger("belated")
 
-METHODS: dict[str, Method] = {
+TABLE_METHODS: dict[str, Method] = {
     "Oracle": BL(),  # with final labels
     "BL": BL(),
     "Shifted": BL(),  # on the last 21 days whose labels are final
@@ -151,7 +151,7 @@ def choose(task: Task, method: str, day: int) -> list[dict[str, Any]]:
         encoded = model.encode(data.X[train], labels.weight[train])
         try:
             with quietly():
-                fits = fit_path(model, encoded, METHODS[method], labels.take(train), task.l2(task.lambdas))
+                fits = fit_path(model, encoded, TABLE_METHODS[method], labels.take(train), task.l2(task.lambdas))
         except ValueError as error:
             return [{"failed": str(error)}]
         rows, r = data.X[valid], labels.y[valid] / seen[valid]
@@ -167,7 +167,7 @@ def fit_and_score(task: Task, method: str, day: int, strength: float) -> list[di
     began = time.perf_counter()
     try:
         with quietly():
-            (fit,) = fit_path(data.model, data.encoded, METHODS[method], labels, task.l2([strength]))
+            (fit,) = fit_path(data.model, data.encoded, TABLE_METHODS[method], labels, task.l2([strength]))
     except ValueError as error:
         return [{"failed": str(error)}]
     seconds = time.perf_counter() - began
@@ -213,10 +213,10 @@ def reproduce_criteo(
         raise ValueError(f"lambdas={list(lambdas)!r} must be numbers of at least 0.")
     if not 0 < window <= TRAINING_DAYS / 2:
         raise ValueError(f"window={window!r} must be above 0, and at most half of the {TRAINING_DAYS} training days.")
-    names, days = list(methods or METHODS), sorted({int(day) for day in days})
-    unknown = [name for name in names if name not in METHODS]
+    names, days = list(methods or TABLE_METHODS), sorted({int(day) for day in days})
+    unknown = [name for name in names if name not in TABLE_METHODS]
     if unknown:
-        raise ValueError(f"methods={unknown!r} are not known; choose out of {', '.join(METHODS)}.")
+        raise ValueError(f"methods={unknown!r} are not known; choose out of {', '.join(TABLE_METHODS)}.")
     folder, device = out / "criteo.log", resolve_device(device)
     simulated = is_simulated(data)
     source = _ingest(data, folder, columns, progress)

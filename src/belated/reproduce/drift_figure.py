@@ -31,7 +31,7 @@ from belated.methods.time_window import TW
 from belated.models.linear import LinearModel
 from belated.reproduce.checkpoints import run_parts, write_csv
 
-METHODS: dict[str, Method] = {
+FIGURE_METHODS: dict[str, Method] = {
     "BL": BL(),
     "TW": TW(),
     "PUTW": PUTW(),
@@ -84,7 +84,7 @@ def trial(
     final = check_labels(true, elapsed, np.where(true, 0.0, np.nan), None, how.tau, None)
     model = LinearModel(fit_intercept=how.free_intercept, tol=1e-7)
     wanted: list[tuple[str, Method, Labels]] = [("Oracle", BL(), final)]
-    wanted += [(name, METHODS[name], labels) for name in methods or METHODS]
+    wanted += [(name, FIGURE_METHODS[name], labels) for name in methods or FIGURE_METHODS]
     found: list[dict[str, Any]] = []
     with quietly(), warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -25,6 +25,9 @@ class DelayLaw:
     has_level: bool = False  # whether `shared` already sets the overall level, so that h needs no intercept
     finite_at_zero: bool = True  # whether the hazard has a value at age 0
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     def prepare(self, times: Floats) -> Any:
         """What :meth:`evaluate` needs to know of times (n,): an array, or a tuple of arrays."""
         return times

@@ -1,0 +1,81 @@
+"""The three sentences to protect: a paper, a law and an engine are one file each, outside the package just as well."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from simulate import simulate
+
+from belated import DFM, TW, DelayedFeedbackClassifier, LinearModel
+from belated.data.labels import check_labels
+
+FOLDER = Path(__file__).parents[1] / "examples" / "extending"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def examples_on_the_path():
+    sys.path.insert(0, str(FOLDER))
+    yield
+    sys.path.remove(str(FOLDER))
+
+
+def test_the_worked_example_runs(capsys, monkeypatch):
+    from run import main
+
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
+    main(rows=3000)
+    shown = capsys.readouterr().out
+    assert "Ramp()" in shown and "DFM(delay=Lomax())" in shown and "ScipyModel()" in shown
+    assert all(f"{name:8s} log loss" in shown for name in ("bl", "ramp", "lomax", "oracle"))
+
+
+def test_the_toy_method_is_time_window_when_every_row_is_old():
+    from toy_method import Ramp
+
+    data = simulate(seed=0, n=800)
+    times = {"elapsed": data.elapsed + 10.0, "delay": data.delay}
+    fits = [
+        DelayedFeedbackClassifier(method, window=5.0).fit(data.X, data.y, **times).predict_proba(data.X)
+        for method in (Ramp(), TW())
+    ]
+    assert_allclose(fits[0], fits[1], atol=1e-6)
+
+
+def test_the_toy_law_has_a_correct_gradient():
+    from toy_law import Lomax
+
+    data = simulate(seed=1, n=60)
+    risk = DFM(delay=Lomax()).risk(check_labels(data.y == 1, data.elapsed, data.delay), None)
+    margins, step = np.random.default_rng(0).normal(size=(60, 2)), 1e-6
+    _, gradient, _ = risk.value_and_gradient(margins)
+    for i, k in ((0, 0), (3, 1), (20, 1)):
+        shift = np.zeros_like(margins)
+        shift[i, k] = step
+        up, down = risk.value_and_gradient(margins + shift)[0], risk.value_and_gradient(margins - shift)[0]
+        assert_allclose(gradient[i, k], (up - down) / (2 * step), rtol=1e-5, atol=1e-10)
+
+
+@pytest.mark.parametrize("method", ["bl", "convdf", "dfm", "hazard"])
+def test_the_toy_model_ends_where_the_linear_one_does(method):
+    from toy_model import ScipyModel
+
+    data = simulate(seed=2, n=1500, frame="pandas")
+    times = {"elapsed": data.elapsed, "delay": data.delay}
+    fits = [
+        DelayedFeedbackClassifier(method, 5.0, 20.0, model).fit(data.X, data.y, **times).predict_proba(data.X)
+        for model in (ScipyModel(ridge=1e-3), LinearModel(l2=1e-3))
+    ]
+    assert_allclose(fits[0], fits[1], atol=5e-3)
+
+
+def test_a_method_that_asks_for_more_than_a_model_offers_says_so():
+    from toy_model import ScipyModel
+
+    data = simulate(seed=2, n=800, frame="pandas")
+    clf = DelayedFeedbackClassifier("fsiw", 5.0, 20.0, ScipyModel())
+    with pytest.raises(ValueError, match="ScipyModel cannot fit the auxiliary models that this method learns first"):
+        clf.fit(data.X, data.y, elapsed=data.elapsed, delay=data.delay)
