@@ -96,7 +96,7 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
     DelayedFeedbackClassifier()
     >>> p = clf.predict_proba(X)[:, 1]
     >>> [float(v.mean().round(2)) for v in (y, p, converts)]
-    [0.24, 0.29, 0.28]
+    [0.24, 0.28, 0.28]
     """
 
     _kind_of_X_: str

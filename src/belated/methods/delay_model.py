@@ -57,7 +57,9 @@ def piecewise_law(events: EventTimes, total: float, intervals: int, smoothing: f
 class DFM(Method):
     """Delayed feedback model: a share sigmoid(g) turns positive, after a delay whose hazard is scaled by exp(h).
 
-    It needs no window. Predictions are p(positive within the horizon | x), or sigmoid(g) where there is no horizon.
+    It needs no window. Predictions are p(positive within the horizon | x). Where there is no horizon they are sigmoid(g),
+    p(positive at any age | x), which takes the law beyond the oldest age; the piecewise law cannot say what comes after that,
+    so its predictions are p(positive by the oldest age | x).
 
     Parameters
     ----------
@@ -83,13 +85,17 @@ class DFM(Method):
     def risk(self, labels: Labels, learner: Learner) -> Risk:
         if labels.all_final:
             return final_label_risk(labels)
+        assert labels.elapsed is not None
         check_delays(labels, "DFM")
         events, ahead = event_times(labels)
         law = self._law(events, labels.total)
         if not law.finite_at_zero and not events.cell:
             smallest = events.times[events.y & (events.times > 0)].min()
             events = replace(events, times=np.where(events.y, np.maximum(events.times, smallest / 2), events.times))
-        return CureRisk(events, law, None if labels.horizon is None else labels.horizon + ahead)
+        horizon = labels.horizon
+        if horizon is None and not law.extrapolates:
+            horizon = float(labels.elapsed.max())
+        return CureRisk(events, law, None if horizon is None else horizon + ahead)
 
     def _law(self, events: EventTimes, total: float) -> DelayLaw:
         if isinstance(self.delay, DelayLaw):

@@ -24,6 +24,7 @@ class DelayLaw:
     n_shared: int = 0
     has_level: bool = False  # whether `shared` already sets the overall level, so that h needs no intercept
     finite_at_zero: bool = True  # whether the hazard has a value at age 0
+    extrapolates: bool = True  # whether it says what comes after the oldest age, of which the data say nothing
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -89,6 +90,7 @@ class Piecewise(DelayLaw):
     """
 
     has_level = True
+    extrapolates = False
 
     def __init__(self, knots: Floats, smoothing: float) -> None:
         self.knots = knots
