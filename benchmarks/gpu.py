@@ -11,7 +11,8 @@ import warnings
 
 import numpy as np
 import torch
-from methods import every_method, simulate
+from methods import every_method
+from simulated_rows import simulate
 
 from belated import DelayedFeedbackClassifier, LinearModel
 from belated.data.labels import check_labels

@@ -12,27 +12,13 @@ import warnings
 from typing import Any
 
 import numpy as np
-from wide import SIZES, peak
+from simulated_rows import simulate
+from wide import peak
 
-from belated import FieldMatrix, LinearModel
+from belated import LinearModel
 from belated.data.labels import Labels, check_labels
 from belated.evaluation.fitting import fit_path
 from belated.methods import METHODS, resolve_method
-from belated.risks.weighted import WeightedRisk
-
-
-def simulate(n: int) -> tuple[FieldMatrix, np.ndarray, np.ndarray, np.ndarray]:
-    """Simulated Criteo-like rows with labels as known after 21 days of clicks, and delays of two kinds."""
-    rng = np.random.default_rng(0)
-    margin, columns = np.full(n, -1.5), []
-    for j, size in enumerate(SIZES):
-        value = (np.minimum(np.floor(size ** rng.random(n)), size) - 1).astype(np.int64)
-        margin += 0.2 * rng.normal(size=size)[value]
-        columns.append(((value * 2654435761 + 40503 * (j + 1)) * 0x2C1B3C6D >> 15) % 2**24)
-    truth = rng.random(n) < 1 / (1 + np.exp(-margin))
-    elapsed, wait = rng.uniform(0, 21, n), rng.exponential(np.where(rng.random(n) < 0.5, 0.2, 4.0))
-    y = truth & (wait <= elapsed)
-    return FieldMatrix(np.column_stack(columns), 2**24), y, elapsed, np.where(y, wait, np.nan)
 
 
 def every_method(model: LinearModel, rows: Any, labels: Labels, names: list[str]) -> None:
@@ -55,11 +41,11 @@ def main() -> None:
     X, y, elapsed, delay = simulate(n)
     model = LinearModel(tol=1e-4)
     rows = model.encode(X, None)
-    theta, risk, work = np.zeros(rows.shape[1] + 1), WeightedRisk(y / n, ~y / n), np.empty((2, 2 * rows.shape[1]))
-    rows.logistic(theta, risk, 0.0, work)
+    theta, weights, work = np.zeros(rows.shape[1] + 1), (y / n, ~y / n), np.empty((2, 2 * rows.shape[1]))
+    rows.logistic_pass(theta, weights, 0.0, work)
     for _ in range(3):
         start = time.perf_counter()
-        rows.logistic(theta, risk, 0.0, work)
+        rows.logistic_pass(theta, weights, 0.0, work)
         print(f"one pass: {(time.perf_counter() - start) / n * 1e9:.1f} ns a row", flush=True)
     every_method(model, rows, check_labels(y, elapsed, delay, None, 7.0, 21.0), sys.argv[2:] or list(METHODS))
 

@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from simulated_rows import SIZES
 
 STEPS = [1, 2, 3, 5, 8, 12, 18, 27, 40, 60, 90, 135, 200]
-SIZES = [3, 8, 20, 50, 100, 300, 600, 1000, 2000, 5000, 10**4, 2 * 10**4, 5 * 10**4, 10**5, 2 * 10**5, 5 * 10**5, 10**6]
 PEERS = {
     0.1: ["belated", "saga", "liblinear -s 7", "liblinear -s 0", "lbfgs", "sgd", "vw --bfgs"],
     1.0: ["belated", "saga", "liblinear -s 7", "liblinear -s 0"],

@@ -23,6 +23,7 @@ __all__ = [
     "between",
     "column_sums",
     "dot",
+    "filled",
     "is_numpy_array",
     "moved",
     "namespace",
@@ -61,6 +62,11 @@ def safe_exp(x: Any) -> Any:
     return namespace(x).exp(at_most(x, 200.0))
 
 
+def filled(size: int, value: float, like: Any) -> Any:
+    """An array (size,) of one value, in the library, on the device and of the type of another."""
+    return np.full(size, value, dtype=like.dtype) if is_numpy_array(like) else like.new_full((size,), value)
+
+
 def dot(x: Any, y: Any) -> Any:
     """The inner product of two vectors.
 
@@ -83,7 +89,7 @@ def sums_by(index: Any, size: int, *values: Any) -> list[Any]:
     if is_numpy_array(index):
         return [np.bincount(index, weights=value, minlength=size) for value in values]
     xp = namespace(index)
-    # A product with 0/1 columns: adding at indices is slow on a GPU where thousands of threads meet at the same few.
+    # A product with 0/1 columns. Adding at indices would be slow on a GPU, where thousands of threads meet at a few sums.
     places = xp.astype(xp.arange(size, device=index.device)[:, None] == index[None, :], values[0].dtype)
     return list((places @ xp.stack(values, axis=1)).T)
 

@@ -108,7 +108,7 @@ def read_times(column: pa.Array, name: str) -> TimeColumn:
 
 
 def _plausible(seconds: Floats, missing: Bools, name: str, values: Any, advice: str) -> None:
-    # Before the year 5, and there is hardly a datetime to show.
+    # Python's datetime cannot show years before 1; five years of slack for time zones and rounding.
     bad = ~missing & ((seconds > LATEST / 1e6) | (seconds < -6.2e10))
     refuse(bad, name, "{count} not plausible as a time (after the year 5000, or before the year 5)", values, advice)
 

@@ -25,7 +25,7 @@ ROWS, DAYS = 15_898_883, 60
 RATE = 0.228
 MARK = "sim"
 
-# By which delay which share of conversions has come: a third within the hour, half within the day, the last by 30 days.
+# The share of conversions that has come by each delay: 35% within an hour, half within a day, all within 30 days.
 _DELAY_SECONDS = np.array([1, 60, 600, 3600, 6 * 3600, *(86400 * np.array([1, 3, 7, 14, 21, 30]))], dtype=np.float64)
 _DELAY_SHARE = np.array([0.0, 0.04, 0.17, 0.35, 0.42, 0.50, 0.63, 0.76, 0.87, 0.94, 1.0])
 

@@ -138,7 +138,8 @@ def backtest(
         group=group,
         seed=seed,
     )
-    for instant in plan.instants:  # complains, if at all, before anything is fitted
+    # Find out what cannot be done before anything is fitted.
+    for instant in plan.instants:
         _Task.of(log.without_features(), instant, replace(settings, group=None))
     logger.info("backtest: %s, cut-offs %s", settings, [show_instant(i, log.clock) for i in plan.instants])
     engine = LinearModel() if model is None else model
@@ -168,7 +169,7 @@ def _run(
             delayed(_run_cutoff)(_Task.of(log, instant, settings), clone(model), methods, settings, file)
             for instant in instants
         )
-        # With one task waiting for each worker, snapshots are made when they are needed and not all at once.
+        # One task waits for each worker, so that snapshots are made when they are needed and not all at once.
         yield from Parallel(n_jobs=jobs, pre_dispatch=jobs, return_as="generator")(tasks)
 
 
@@ -243,7 +244,7 @@ def _run_cutoff(
         encoded, later = model.encode(task.X, labels.weight), model.transform(task.test)
         for name, method in [*methods.items(), ("oracle", BL())]:
             choice = choices[name]
-            # Where the past is too short to choose from, the middle of what is offered.
+            # Where the past is too short to choose, take the middle value on offer.
             value = choice.l2 if isinstance(choice, Choice) else sorted(settings.l2)[len(settings.l2) // 2]
             try:
                 (fit,) = fit_path(model, encoded, method, final if name == "oracle" else labels, [value])

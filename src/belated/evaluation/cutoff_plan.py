@@ -60,7 +60,7 @@ def _spread(log: EventLog, count: int, length: int | None, usable: _Range, horiz
             f"a lookback of {reach / DAY:g} days and a horizon of {horizon / DAY:g} leave nothing to test on in a log of "
             f"{(log.until - usable.first) / DAY:g} days. Shorten one of them."
         )
-    # Between two days of a log stamped by the day, the clock must not stand.
+    # In a log stamped by the day, the clock must not stand between two days.
     grid = log.grid
     start = usable.first + reach // grid * grid
     step = max((last - start) // count // grid, 1) * grid if length is None else length

@@ -34,7 +34,7 @@ class DelayCurve:
     share_low: Floats
     share_high: Floats
 
-    steps: tuple[Floats, Floats]  # every age at which the share grows, and the share, not thinned out
+    steps: tuple[Floats, Floats]  # all ages at which the share grows, and the share there
 
     def seen(self, age: Floats) -> Floats:
         """Share of all positives that have been seen by each age."""

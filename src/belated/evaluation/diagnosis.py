@@ -22,10 +22,10 @@ from belated.tables.frames import as_text, decoded, is_text, open_table, require
 from belated.typing import Bools, Floats
 
 _SHARES = (0.5, 0.8, 0.9, 0.95, 0.99)
-_LEVEL = 0.01  # of tests
-_MATTERS = 0.05  # a relative change of the rate, or a distance between delay curves, too small to mind
+_LEVEL = 0.01  # a p-value below this counts as a change
+_MATTERS = 0.05  # smaller changes of the rate (relative) or of the delay curve (distance) do not matter
 _MOST_VALUES = 20
-_FEWEST = 200  # rows of a value in each half, to test it
+_FEWEST = 200  # rows that a value needs in each half to be tested
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def diagnose(
     elapsed, delay = snap.elapsed, snap.delay
     curve = delay_curve(elapsed, delay, snap.horizon)
     days = age_of_most(curve) if window is None else parse_duration(window, "window", log.clock) / DAY
-    # Both halves of the arrivals can be watched only to the age that the later half has reached.
+    # Both halves can be compared only up to the age that the later half has reached.
     middle = float(np.median(elapsed))
     watched_to = min(middle, snap.horizon or np.inf, days)
     usable, recent = elapsed >= watched_to, elapsed < (float(elapsed.max()) + watched_to) / 2.0

@@ -43,7 +43,7 @@ def calibration_curve(y: Bools, p: Floats, bins: int = 10) -> list[dict[str, flo
     The rate has a 95% interval (Wilson's).
     """
     order = np.argsort(p, kind="stable")
-    # Rows with the same prediction may lie in two bins; each gets their mean, whatever the order of rows.
+    # Rows with equal predictions may fall into two bins. Each row counts their mean, so the order of rows does not matter.
     _, tie = np.unique(p, return_inverse=True)
     mean = (np.bincount(tie, y) / np.bincount(tie))[tie]
     curve = []

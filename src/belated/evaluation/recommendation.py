@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from belated.evaluation.backtest import Backtest
 
 _SURE = 0.95
-_FEWEST = 30  # rows, or positives, to say anything by
+_FEWEST = 30  # rows, and positives, that a recommendation needs
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def _why(
         text += f" (95% interval {bounds[0]:.0%} to {bounds[1]:.0%})"
     text += f"; it beat bl in {sure:.0%} of resamples."
     others = [name for name in par if name != "bl"]
-    # The best of many is better than bl by chance alone more often than one would be.
+    # The best of many methods beats bl by chance more often than a single method would.
     if sure < 1.0 - (1.0 - _SURE) / (len(means) - 2):
         text += " That is not enough to be sure."
     if others:

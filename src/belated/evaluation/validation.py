@@ -36,7 +36,7 @@ L2_GRID = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 
 _FEWEST_ROWS, _FEWEST_POSITIVES = 30, 5
 _ENOUGH_ROWS = 1000
-LEAST_SEEN = 0.05  # of a row's positives, for it to be of use in validation
+LEAST_SEEN = 0.05  # rows so young that less than this share of positives has come are not used for validation
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class Split:
 
     back: float
     train: Bools
-    past: Labels  # of the rows in train, as known then
+    past: Labels  # of the training rows, as known back then
     valid: Bools
-    corrected_y: Floats  # of the rows in valid: r = y / F(age)
+    corrected_y: Floats  # of the validation rows: r = y / F(age)
     weight: Floats
 
     def loss(self, p: Floats) -> float:
@@ -69,7 +69,7 @@ def set_clock_back(labels: Labels) -> Split | None:
     if labels.elapsed is None or labels.delay is None:
         return None
     after = _how_far(labels, labels.elapsed)
-    # The clock stands at the last arrival, or later.
+    # Ages are counted from now, which is the last arrival or later.
     youngest, oldest = float(labels.elapsed.min()), float(labels.elapsed.max())
     back = youngest + after
     if not 0.0 < back < oldest:
@@ -104,7 +104,8 @@ def _how_far(labels: Labels, elapsed: Floats) -> float:
     longer = [max(least, share * span) for share in (0.0, 1 / 6, 1 / 4, 1 / 3)]
     enough = (after for after in longer if _is_enough(elapsed, labels.y, youngest + after / 2.0, youngest + after))
     after = next(enough, max(least, span / 3.0))
-    if step := grid_step(elapsed):  # of a log stamped by the day, say, whose clock must not stand between two days
+    # In a log stamped by the day, the clock must not stand between two days.
+    if step := grid_step(elapsed):
         after = max(round(after / step), 1) * step
     return after
 
@@ -139,7 +140,7 @@ def choose_l2(
     found: dict[str, Choice | str] = {}
     for name, method in methods.items():
         try:
-            method.check(labels)  # the past may allow what the present does not
+            method.check(labels)  # a method that cannot be used now is not tried in the past
             with quietly():
                 fits = fit_path(model, encoded, method, split.past, l2)
         except ValueError as error:

@@ -87,7 +87,7 @@ def _hash_whole(values: Ints, valid: Any, start: Any, n_columns: Any, out: Small
             if values[i] < 0:
                 h = fold(h, 45)  # "-"
                 rest = np.uint64(0) - rest
-            turned, digits = np.uint64(0), 0  # the digits from the last to the first; 19 of them fit
+            turned, digits = np.uint64(0), 0  # the digits in reverse; up to 19 fit
             while digits == 0 or rest > np.uint64(0):
                 turned = turned * np.uint64(10) + rest % np.uint64(10)
                 rest //= np.uint64(10)

@@ -34,7 +34,7 @@ class Method(BaseEstimator):
     needs_window: ClassVar[bool] = False
     needs_delay: ClassVar[bool] = False
     rewinds: ClassVar[bool] = False  # sets the clock back by the window, so the history must be twice as long
-    has_auxiliary_fits: ClassVar[bool] = False  # asks its learner for auxiliary fits
+    has_auxiliary_fits: ClassVar[bool] = False  # asks the model to fit something else first
 
     def risk(self, labels: Labels, learner: Learner) -> Risk:
         """What to minimise, for these labels."""

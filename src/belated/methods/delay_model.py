@@ -19,7 +19,7 @@ _LAWS = {"exponential": Exponential, "weibull": Weibull}
 
 
 def event_times(labels: Labels) -> tuple[EventTimes, float]:
-    """Delays and ages (cut at the horizon) as a likelihood wants them, and how far its clock is ahead.
+    """Delays and ages (cut at the horizon) as a likelihood needs them, and what to add to a horizon on the same clock.
 
     Delays recorded on a grid (to the day, say) are known up to one step of it. Where ages lie on the grid as well, a row
     of age e has shown no event recorded at or before e, so none before e + step.
@@ -43,7 +43,7 @@ def check_delays(labels: Labels, name: str) -> None:
 
 
 def piecewise_law(events: EventTimes, total: float, intervals: int, smoothing: float) -> Piecewise:
-    """A piecewise law with knots at the quantiles of the observed delays, and where the first begins and the last ends."""
+    """A piecewise law whose knots are quantiles of the observed delays, and the largest of them."""
     if intervals < 1 or smoothing < 0:
         raise ValueError(f"intervals={intervals!r} must be at least 1 and smoothing={smoothing!r} at least 0.")
     delays = events.times[events.y]
@@ -64,8 +64,8 @@ class DFM(Method):
     Parameters
     ----------
     delay : {"exponential", "weibull", "piecewise"} or DelayLaw
-        The law of the delay; an object of your own is a subclass of :class:`belated.risks.delay_laws.DelayLaw`. The Weibull density has no value at 0: unless delays lie on a grid, a delay of exactly 0 is
-        read as half the smallest one above it.
+        The law of the delay, by name or as an object of your own. The Weibull density has no value at 0: unless delays lie
+        on a grid, a delay of exactly 0 is read as half the smallest one above it.
     intervals : int
         Of the piecewise law; the knots are quantiles of the observed delays.
     smoothing : float

@@ -34,7 +34,7 @@ def late_weights(labels: Labels, normalizer: str) -> Floats:
         return labels.weight * late / labels.mature_total
     assert labels.elapsed is not None
     then, mature_weight = labels.rewound_age[labels.mature], labels.weight[labels.mature]
-    # Each bin reaches up to and including its edge; a tick of slack keeps ties together after a change of unit.
+    # A bin includes its upper edge. The slack keeps equal ages in one bin, whatever the unit of time.
     edges = weighted_quantiles(then, mature_weight, _BINS) + labels.tie_width
     reached = labels.elapsed <= then.max() + labels.tie_width
     size = len(edges) + 1

@@ -12,7 +12,7 @@ from belated.features.fields import FieldMatrix
 from belated.solvers.rows import SparseRows
 from belated.typing import Floats, SmallInts
 
-_FEW = 100  # a look-up costs as much as writing so many zeros
+_FEW = 100  # looking up one entry takes about as long as writing so many zeros
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ class LinearModel(Model):
         theta = None
         for k in np.argsort(l2)[::-1]:
             models[k].encoder_ = self.encoder_
-            # Of a risk with several minima, the one that a fit of its own would find.
+            # A risk with several minima is fitted anew each time, to end where a fit of its own would.
             theta = models[k]._fit(encoded, risk, theta if risk.convex else None)
         return models
 
@@ -111,7 +111,7 @@ class LinearModel(Model):
         problem, solution = self._solve(encoded, risk, start)
         weights, self.intercept_, self.shared_ = problem.unpack(solution.theta)
         self._coef = weights if encoded.columns is None else SparseCoefficients.of(weights, encoded)
-        # A risk with kinks was solved through smooth ones, whose values are not its own.
+        # A risk with kinks was minimised through smooth stand-ins, whose values differ from its own.
         self.objective_ = solution.value if risk.smooth else problem.value_and_gradient(solution.theta)[0]
         self.n_iter_, self.gap_ = solution.n_iter, solution.gap
         return solution.theta

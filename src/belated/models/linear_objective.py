@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numba as nb
 import numpy as np
 
-from belated.arrays import column_sums, dot, namespace
+from belated.arrays import column_sums, dot, filled, namespace
 from belated.risks.base import Risk
 from belated.solvers.device_rows import DeviceRows
 from belated.solvers.dual import minimise_dual
@@ -22,10 +22,12 @@ from belated.typing import Floats
 
 Design: TypeAlias = PlainRows | SparseRows | DeviceRows
 
-DENSE_BLOCK = 1000  # columns
-_SAMPLE = 50_000  # rows
+DENSE_BLOCK = 1000  # columns; up to here the curvature is a whole matrix, beyond it a diagonal
+_SAMPLE = 50_000  # rows from which the curvature is estimated
 _MAX_EPOCHS = 60
-_LOOSE = 1e-5  # up to here L-BFGS is there in a few passes; beyond, dual ascent is faster, and certain
+_LOOSE = (
+    1e-5  # L-BFGS reaches this in a few passes; for smaller tolerances dual ascent is faster, and has a certificate
+)
 
 
 class LinearObjective:
@@ -38,7 +40,7 @@ class LinearObjective:
         self.rows = rows
         self.risk = risk
         self.l2 = l2
-        # The first margin is the classifier's; the level of another sets a scale, of time for one, and is never given up.
+        # fit_intercept is about the first margin, the classifier's. Another one's level sets a scale (of time, say) and stays.
         wanted = [free and (fit_intercept or k > 0) for k, free in enumerate(risk.intercepts)]
         self.free = [k for k, free in enumerate(wanted) if free]
 
@@ -46,7 +48,7 @@ class LinearObjective:
         """W (m, columns), intercepts (m,) with 0 where a margin has none, and shared parameters (s,)."""
         m, columns, k = self.risk.n_margins, self.rows.shape[1], len(self.free)
         xp = namespace(theta)
-        intercept = xp.zeros(m, dtype=theta.dtype, device=self.rows.device)
+        intercept = filled(m, 0.0, like=theta)
         intercept[self.free] = theta[m * columns : m * columns + k]
         return xp.reshape(theta[: m * columns], (m, columns)), intercept, theta[m * columns + k :]
 
@@ -140,7 +142,7 @@ class LinearObjective:
 
     def _diagonal(self, in_coef: Any, level: Any) -> Any:
         xp, s = namespace(in_coef), self.risk.n_shared
-        shared = xp.full(s, float(level[-1]) / max(s, 1), dtype=in_coef.dtype, device=self.rows.device)
+        shared = filled(s, float(level[-1]) / max(s, 1), like=in_coef)
         return xp.concat([xp.reshape(in_coef + 2.0 * self.l2, (-1,)), level[self.free], shared])
 
     def diagonal(self, theta: Any) -> Any:

@@ -17,7 +17,7 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-# Stand-ins that the page's style sheet gives their colours, for light and for dark.
+# Placeholders: the style sheet of the page replaces them by the colours of its light or dark theme.
 INK, MUTED, GRID, ACCENT, BAD, GOOD = "#101112", "#707172", "#d0d1d2", "#1060d3", "#c03234", "#208245"
 _COLOURS = {INK: "--ink", MUTED: "--muted", GRID: "--grid", ACCENT: "--accent", BAD: "--bad", GOOD: "--good"}
 _STYLE: dict[Any, Any] = {
@@ -106,7 +106,7 @@ def _maturity(diagnosis: dict[str, Any]) -> Chart:
     rows, so_far, seen = (np.array([d[key] for d in days]) for key in ("rows", "rate_so_far", "positives_seen"))
     unripe = int((seen < 0.9).sum())
     missing = 1.0 - float(np.average(seen[seen < 0.9], weights=rows[seen < 0.9])) if unripe else 0.0
-    # Of a long log, weeks or more: single days would only be noise.
+    # In a long log, single days would be noise: show weeks or longer.
     first = np.arange(0, len(days), 1 if len(days) <= 100 else 7 * -(-len(days) // 700))
     rows_of = np.add.reduceat(rows, first)
     so_far, seen = (np.add.reduceat(rows * values, first) / rows_of for values in (so_far, seen))

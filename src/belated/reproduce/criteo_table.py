@@ -73,7 +73,7 @@ TEST_DAYS = range(54, 61)
 LAMBDAS = (0.1, 0.05, 0.01, 0.005)
 COLUMNS = 2**24
 TRAINING_DAYS, HORIZON, WINDOW = 21, 30.0, 7.0
-ROUGH, FINE = 1e-3, 1e-4  # tolerances, relative to the objective: of fits that are only compared, and of final ones
+ROUGH, FINE = 1e-3, 1e-4  # tolerances relative to the objective: for choosing lambda, and for final fits
 
 _SECOND = 1_000_000
 

@@ -19,7 +19,7 @@ from belated.risks.links import Link
 from belated.typing import Floats
 
 EMPTY = np.zeros(0)
-_STEP = 1e-5  # of the differences that stand in for a curvature
+_STEP = 1e-5  # of the differences by which a curvature is estimated
 
 
 class Risk:

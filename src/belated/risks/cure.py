@@ -67,7 +67,7 @@ class CureRisk(DelayRisk):
         rest = g - terms.total
         weighted = sigmoid(rest) * terms.total
         in_g = sigmoid(g) * sigmoid(-g) - xp.where(self.y, xp.zeros_like(g), sigmoid(rest) * sigmoid(-rest))
-        # In this order a huge total meets a share of 0 before it is squared.
+        # Multiplied in this order, a huge total meets a share of 0 before it is squared, and nothing overflows.
         in_h = xp.where(self.y, terms.total + terms.dd_event, weighted - weighted * sigmoid(-rest) * terms.total)
         return self.weight[:, None] * xp.stack([in_g, in_h], axis=1)
 

@@ -24,7 +24,7 @@ class DelayLaw:
     n_shared: int = 0
     has_level: bool = False  # whether `shared` already sets the overall level, so that h needs no intercept
     finite_at_zero: bool = True  # whether the hazard has a value at age 0
-    extrapolates: bool = True  # whether it says what comes after the oldest age, of which the data say nothing
+    extrapolates: bool = True  # whether it says anything about ages beyond the oldest row
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -114,7 +114,7 @@ class Piecewise(DelayLaw):
         interval, inside = prepared
         xp = namespace(shared)
         in_log, in_time, in_all = sums_by(interval, self.n_shared, d_log_hazard, d_cumulated * inside, d_cumulated)
-        # A row in a later interval has lived through the whole of this one.
+        # A row that reached a later interval was at risk during the whole of this one.
         later = xp.flip(xp.cumulative_sum(xp.flip(in_all)))[1:]
         through = xp.concat([self._widths() * later, xp.zeros_like(in_all[:1])])
         return in_log + safe_exp(shared) * (in_time + through)
@@ -126,7 +126,7 @@ class Piecewise(DelayLaw):
     def start(self, prepared: Any, events: Floats, exposed: Floats) -> tuple[float, Floats]:
         (happened,) = sums_by(prepared[0], self.n_shared, events)
         at_risk = self.shared_gradient(prepared, np.zeros(self.n_shared), np.zeros_like(exposed), exposed)
-        # A little of the overall hazard for intervals where nothing happened; and no rougher than the penalty likes.
+        # Intervals without events get a little of the overall hazard. The rougher the guess, the more it is flattened.
         level = np.log(happened.sum() / at_risk.sum())
         steps = np.log((happened + 1e-6 * happened.sum()) / (at_risk + 1e-6 * at_risk.sum())) - level
         return 0.0, level + steps / (1.0 + self.roughness(steps)[0])

@@ -50,7 +50,7 @@ class DelayRisk(Risk):
         self.prepared_end = law.prepare(events.times + events.cell) if events.cell else None
         self.prepared_middle = law.prepare(events.times + events.cell / 2) if events.cell else self.prepared
         self.rate = float(dot(self.weight, self.y))
-        # The value itself depends on the unit of time, and may be near 0; the entropy of the labels does not.
+        # The value depends on the unit of time and may be near 0, so tolerances are relative to the entropy of the labels.
         self.scale = float(entr(self.rate) + entr(1.0 - self.rate))
 
     def event_terms(self, h: Any, shared: Any) -> EventTerms:
@@ -100,4 +100,4 @@ class EventTerms:
     event: Any
     d_event: Any
     dd_event: Any
-    per_cell: Any  # minus the derivative of an event's cost in Lambda0(t + cell), where there are cells
+    per_cell: Any  # the derivative of an event's cost in -Lambda0(t + cell); None without cells

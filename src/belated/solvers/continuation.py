@@ -63,12 +63,12 @@ def minimise_corrected(
         return negative
 
     high, below, low = 1.0, negative, 0.5
-    # With an intercept J- grows without bound as t goes to 0, where only a larger intercept is rewarded.
+    # With an intercept, J- grows without bound as t goes to 0, since a larger intercept then always pays.
     while (above := slope(low)) < 0:
         high, below, low = low, above, low / 2
-        if low < 1e-9:  # without one J- may stay below 0, and then J+ alone counts
+        if low < 1e-9:  # without an intercept J- may stay below 0 for every t, and J+ alone is minimal
             return minimise_rounded(risk.relaxed(0.0), solve, current.theta)
-    # False position, in the Illinois variant: an end that stays twice in a row counts half.
+    # False position in the Illinois variant: the value at an end that is kept twice in a row is halved.
     kept = 0
     for _ in range(60):
         middle = (low * below - high * above) / (below - above)

@@ -20,7 +20,7 @@ from belated.typing import Bools, Ints
 
 Tensor = Any
 
-_SINGLE = 1e-6  # a tolerance that float32 can serve
+_SINGLE = 1e-6  # float32 is precise enough for tolerances from here up
 
 
 def resolve_device(device: str) -> str:
@@ -54,7 +54,7 @@ class DeviceRows:
     host: PlainRows | SparseRows
     matrix: Tensor  # of float32, like the next two
     transposed: Tensor
-    squared: Tensor  # of the transposed
+    squared: Tensor  # the transposed matrix with squared values
     device: str
     exact: bool = False
     wide: ClassVar[bool] = True
@@ -144,5 +144,5 @@ def _csr(ends: Tensor, entries: Tensor, numbers: Tensor, shape: tuple[int, int])
 @contextmanager
 def _quiet_torch() -> Iterator[None]:
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sparse", category=UserWarning)  # that torch's CSR is young
+        warnings.filterwarnings("ignore", message="Sparse", category=UserWarning)
         yield

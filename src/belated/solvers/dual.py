@@ -25,8 +25,8 @@ from belated.solvers.rows import SparseRows
 from belated.solvers.stopping import gap_is_small
 from belated.typing import Floats, SmallInts
 
-_FIRST_CHECK = 3  # epochs
-_TOO_SLOW = 0.75  # of the gap, left after an epoch
+_FIRST_CHECK = 3  # epochs before the gap is first computed
+_TOO_SLOW = 0.75  # dual ascent gives up when more than this share of the gap is left after an epoch
 _START = 1e-3  # how far from its boundary a dual variable starts
 
 
@@ -35,7 +35,7 @@ class DualSolution:
     coef: Floats
     intercept: float
     value: float
-    gap: float  # of the objective, absolute
+    gap: float  # a bound on value - minimum
     n_epochs: int
     converged: bool
 
@@ -65,7 +65,8 @@ def minimise_dual(
         previous, (gap, slack, value) = gap, problem.gap()
         if gap_is_small(gap + slack, value, tol):
             break
-        if slack > gap:  # all that is left to do is for the intercept; what the jump costs heals within few epochs
+        # What is left is due to the intercept. Letting it jump costs something, which a few epochs repair.
+        if slack > gap:
             problem.recentre(np.inf)
             gap, checked, next_check = np.inf, epoch, epoch + 2
             continue
@@ -74,7 +75,7 @@ def minimise_dual(
         if rate > _TOO_SLOW:
             break
         problem.recentre(gap)
-        # The gap shrinks about geometrically; a check costs half an epoch, so wait until it should pass.
+        # The gap shrinks about geometrically, and computing it costs half an epoch, so wait until it should be small enough.
         missing = np.log(max(tol * abs(value), 1e-300) / gap) / np.log(rate)
         checked, next_check = epoch, epoch + int(np.clip(np.ceil(missing), 1, 10))
     total = gap + slack
@@ -87,7 +88,7 @@ class _Dual:
         a, b = risk.logistic_weights
         self.rows, self.risk, self.l2, self.free = rows, risk, l2, free_intercept
         self.target, total = float(a.sum()), float(a.sum() + b.sum())
-        # As weak as the penalty of a weight, but always far weaker than the data.
+        # No stronger than the penalty of a weight, and always far weaker than the data.
         self.l2_bias = min(l2, 1e-4 * total)
         self.state, u, z = _aligned(4 * rows.n), np.empty(rows.n), None
         rate = float(np.clip(self.target / total, 1e-6, 1.0 - 1e-6))

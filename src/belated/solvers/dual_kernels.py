@@ -10,7 +10,7 @@ import numpy as np
 from belated.solvers.kernels import prefetch
 from belated.typing import Floats, SmallInts
 
-_AHEAD = 8  # rows
+_AHEAD = 8  # rows ahead of the current one, whose state is fetched
 
 
 @nb.njit(cache=True)

@@ -20,15 +20,15 @@ from numba.extending import intrinsic
 
 from belated.typing import Floats, Ints, SmallInts
 
-_NEAR = 4  # rows
-# Sums may be reordered and divisions shared; infinities and NaN keep their meaning.
+_NEAR = 4  # rows ahead of the current one, whose weights are fetched
+# The compiler may reorder sums and share divisions, but not assume that there are no infinities or NaN.
 FREE = {"contract", "arcp", "nsz", "reassoc"}
-_MANY = 300_000  # entries
+_MANY = 300_000  # entries; a shorter pass is done by one thread
 
 
 @contextmanager
 def threads(entries: int) -> Iterator[None]:
-    """As many threads as there are for long passes, one for short ones, which would spend their time on waking others."""
+    """Use all threads for long passes and one for short ones, where waking the others takes longer than the work."""
     usual = nb.get_num_threads()
     nb.set_num_threads(usual if entries >= _MANY else 1)
     try:

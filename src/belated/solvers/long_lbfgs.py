@@ -22,8 +22,8 @@ LongObjective = Callable[[Any], tuple[float, Any]]
 
 _MEMORY = 8
 # The next two were chosen among a dozen pairs on DFM and Hazard, on one week of simulated clicks in Criteo's format.
-_REFRESH = 15  # steps of a stiff objective, after which its curvature is another
-_FARTHEST = 2.0  # that a variable moves in such a step; hazards are exponentials of sums of variables
+_REFRESH = 15  # steps after which the curvature of a stiff objective is estimated again
+_FARTHEST = 2.0  # the farthest that a variable may move in one step; hazards are exponentials of sums of variables
 
 
 def minimise_long(
@@ -46,7 +46,7 @@ def minimise_long(
     theta = start * 1.0
     value, gradient = objective(theta)
     gram[0, 0] = vectors.restart(gradient * unit)
-    pairs: list[int] = []  # first rows of pairs, oldest first
+    pairs: list[int] = []  # the row of the basis at which each pair begins, oldest first
     promised, first_value = np.inf, value
     for n_iter in range(1, max_iter + 1):
         if stiff and n_iter % _REFRESH == 0:
@@ -64,7 +64,7 @@ def minimise_long(
         def along(length: float) -> tuple[float, Any]:
             return objective(vectors.move(theta, length, unit))  # noqa: B023 (called before the next turn)
 
-        # Before there is any memory the diagonal ignores how columns act together, and a full step is too long.
+        # Without memory only the diagonal is known, which ignores how columns act together: a full step would be too long.
         longest = 1.0 if pairs else 0.1
         if stiff:
             longest = min(longest, _FARTHEST / max(vectors.farthest(unit), 1e-300))
@@ -80,7 +80,7 @@ def minimise_long(
             gram[:used, row] = line
         if gram[slot, slot + 1] > 1e-12 * np.sqrt(gram[slot, slot] * gram[slot + 1, slot + 1]):
             pairs.append(slot)
-        else:  # no curvature to learn from, as may happen in a risk that is not convex: begin anew from here
+        else:  # negative curvature, as a risk that is not convex may have: forget the pairs and go on from here
             pairs = []
     return Solution(theta, max_iter, promised, value)
 

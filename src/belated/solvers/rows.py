@@ -106,7 +106,7 @@ class SparseRows:
         counts = np.empty((nb.get_num_threads(), rows.n_columns), dtype=np.int32)
         sizes = np.empty((33, len(counts)), dtype=np.int64)
         kernels.count_columns(rows.indices, counts, sizes)
-        # By the size of the count in bits: all the order that a cache can tell, and found by counting alone.
+        # Ordered by the number of bits of the count: a finer order would not help the cache, and this one needs no sorting.
         ends = np.cumsum(sizes[::-1]).reshape(sizes.shape)[::-1]
         columns, place = np.empty(sizes.sum(), dtype=np.int32), counts[0]
         kernels.order_columns(place, ends - sizes, columns)
@@ -117,7 +117,7 @@ class SparseRows:
     @cached_property
     def by_number(self) -> tuple[SmallInts, SmallInts]:
         """The columns that occur in increasing order, and the compacted place of each."""
-        # They come in a few increasing runs, one for each size of count, which a stable sort merges.
+        # The columns already come as a few increasing runs, one for each number of bits, which a stable sort merges quickly.
         places = np.argsort(self.columns, kind="stable").astype(np.int32)
         return self.columns[places], places
 
@@ -201,6 +201,6 @@ class SparseRows:
     def to_csr(self) -> sparse.csr_array:
         """The compacted rows as CSR."""
         indptr = np.arange(0, self.size + 1, self.k) if self.indptr is None else self.indptr
-        # SciPy may sort a matrix in place, so it gets values of its own.
+        # SciPy may sort a matrix in place, so it gets a copy of the values.
         data = np.ones(self.size) if self.data is None else self.data.copy()
         return sparse.csr_array((data, self.indices, indptr), shape=self.shape)

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-_CAUTION = 0.25  # an approximate Newton step promises too little, a few times so where convergence is slow
-_ENOUGH_PAIRS = 3  # in the memory of L-BFGS, before a promise counts
+_CAUTION = 0.25  # where convergence is slow, an approximate Newton step promises a few times less than is left to gain
+_ENOUGH_PAIRS = 3  # with fewer pairs in the memory of L-BFGS its promise means little
 
 
 @dataclass(frozen=True)

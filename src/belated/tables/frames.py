@@ -60,7 +60,7 @@ def to_arrow(table: nw.DataFrame[Any], name: str) -> pa.Array:
             f"column {name!r} cannot be read: its values are of different or unknown types ({error}). Convert it first."
         ) from None
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(array, pa.ChunkedArray):  # several chunks too large for one
+    if isinstance(array, pa.ChunkedArray):  # too large for a single chunk
         array = pa.concat_arrays(array.chunks)
     return array.cast(pa.large_string()) if is_text(array.type) else array
 
