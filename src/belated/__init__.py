@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from belated.evaluation.backtest import Backtest, backtest
     from belated.evaluation.diagnosis import Diagnosis, diagnose
     from belated.features.encoder import TableEncoder
-    from belated.features.fields import FieldMatrix
+    from belated.features.field_matrix import FieldMatrix
     from belated.methods.biased import BL
     from belated.methods.delay_model import DFM
     from belated.methods.delayed_feedback import ConvDF, NnDF
-    from belated.methods.heuristics import STC, Rescale
     from belated.methods.importance_weighting import FSIW
     from belated.methods.positive_unlabeled import PNUTW, PU, PUTW
+    from belated.methods.simple_baselines import STC, Rescale
     from belated.methods.survival import Hazard
     from belated.methods.time_window import TW
     from belated.models.linear import LinearModel
@@ -41,19 +41,19 @@ _HOMES = {
     "PNUTW": "methods.positive_unlabeled",
     "PU": "methods.positive_unlabeled",
     "PUTW": "methods.positive_unlabeled",
-    "STC": "methods.heuristics",
+    "STC": "methods.simple_baselines",
     "TW": "methods.time_window",
     "Backtest": "evaluation.backtest",
     "ConvDF": "methods.delayed_feedback",
     "DelayedFeedbackClassifier": "classifier",
     "Diagnosis": "evaluation.diagnosis",
     "EventLog": "data.event_log",
-    "FieldMatrix": "features.fields",
+    "FieldMatrix": "features.field_matrix",
     "Hazard": "methods.survival",
     "LinearModel": "models.linear",
     "NnDF": "methods.delayed_feedback",
     "OutcomeWarning": "data.log_columns",
-    "Rescale": "methods.heuristics",
+    "Rescale": "methods.simple_baselines",
     "Snapshot": "data.snapshot",
     "TableEncoder": "features.encoder",
     "TrainedModel": "training",

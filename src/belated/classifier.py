@@ -28,7 +28,7 @@ from belated.data.durations import parse_age
 from belated.data.labels import Labels, check_labels
 from belated.data.snapshot import Snapshot
 from belated.evaluation.validation import AUTO, L2_GRID, Choice, choose_l2
-from belated.features.fields import FieldMatrix
+from belated.features.field_matrix import FieldMatrix
 from belated.methods import resolve_method
 from belated.methods.base import Method
 from belated.methods.biased import BL

@@ -22,9 +22,9 @@ _CLASSIFIER = "belated.classifier.DelayedFeedbackClassifier"
 _KNOWN = {
     _CLASSIFIER,
     "belated.features.encoder.TableEncoder",
-    *(f"belated.features.columns.{name}Column" for name in ("Number", "Bucket", "Category", "Hashed")),
+    *(f"belated.features.column_encodings.{name}Column" for name in ("Number", "Bucket", "Category", "Hashed")),
     "belated.models.linear.LinearModel",
-    "belated.models.coefficients.SparseCoefficients",
+    "belated.models.sparse_coefficients.SparseCoefficients",
     *(f"belated.risks.losses.{name}Loss" for name in ("Logistic", "Squared", "DoubleHinge")),
     *(f"belated.risks.links.{name}" for name in ("Sigmoid", "Halfway", "SignOnly", "Ratio")),
     "belated.risks.cure.CureLink",

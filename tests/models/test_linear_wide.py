@@ -16,7 +16,7 @@ from belated.data.labels import check_labels
 from belated.evaluation.fitting import fit_path
 from belated.methods import METHODS, resolve_method
 from belated.risks.non_negative import NonNegativeRisk
-from belated.risks.separate import SeparateRisks
+from belated.risks.separate_risks import SeparateRisks
 from belated.risks.weighted import WeightedRisk
 from belated.solvers.rows import PlainRows, SparseRows
 

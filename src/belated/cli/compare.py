@@ -96,7 +96,7 @@ def compare_log(
     """Run a comparison, show it, and write what was asked for; ``train`` gives the command to go on with."""
     from datetime import timedelta
 
-    from belated.cli.show import show_comparison
+    from belated.cli.show_results import show_comparison
     from belated.evaluation.backtest import backtest
     from belated.evaluation.diagnosis import diagnose
 

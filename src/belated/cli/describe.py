@@ -28,7 +28,7 @@ def describe_command(log: Path, **options: Any) -> None:
     belated describe bookings.parquet --arrival booked --outcome cancelled --horizon 90d
     """
     from belated.cli.open_log import open_log
-    from belated.cli.show import show_diagnosis
+    from belated.cli.show_results import show_diagnosis
     from belated.evaluation.diagnosis import diagnose
 
     may_write([log, options["outcomes"]], options["json_file"])

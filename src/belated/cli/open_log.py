@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from belated.cli.terminal import out, plain
+from belated.data.column_guesses import guess_columns, refuse_future
 from belated.data.event_log import EventLog
-from belated.data.guesses import guess_columns, refuse_future
 from belated.tables.files import read_table
 from belated.tables.frames import kinds_of
 

@@ -25,7 +25,7 @@ from belated.data.log_columns import (
 )
 from belated.data.snapshot import Snapshot
 from belated.data.times import NEVER, TimeColumn, parse_instant, show_instant
-from belated.features.fields import FieldMatrix
+from belated.features.field_matrix import FieldMatrix
 from belated.tables.frames import decoded, open_table, require, take_rows, to_arrow
 from belated.tables.refusal import refuse
 from belated.typing import Bools, Ints

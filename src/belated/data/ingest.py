@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from rich.progress import track
 
 from belated.data.times import NEVER, TimeColumn, read_times
-from belated.features.fields import FieldMatrix
+from belated.features.field_matrix import FieldMatrix
 from belated.tables.frames import require, to_arrow
 from belated.tables.refusal import refuse
 from belated.typing import SmallInts

@@ -32,7 +32,7 @@ from belated.evaluation.results import CutoffResult, ResultStore, Settings
 from belated.evaluation.summary import summarise
 from belated.evaluation.validation import L2_GRID, Choice, choose_l2
 from belated.evaluation.window import suggest_window
-from belated.features.fields import FieldMatrix
+from belated.features.field_matrix import FieldMatrix
 from belated.methods import METHODS, resolve_method
 from belated.methods.base import Method
 from belated.methods.biased import BL

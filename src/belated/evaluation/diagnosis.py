@@ -17,7 +17,7 @@ from belated.data.snapshot import Snapshot
 from belated.data.times import show_instant
 from belated.evaluation.delay_curve import DelayCurve, delay_curve
 from belated.evaluation.window import age_of_most
-from belated.features.fields import FieldMatrix
+from belated.features.field_matrix import FieldMatrix
 from belated.tables.frames import as_text, decoded, is_text, open_table, require, to_arrow
 from belated.typing import Bools, Floats
 

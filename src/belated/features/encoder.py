@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from belated.features.columns import (
+from belated.features.column_encodings import (
     BucketColumn,
     CategoryColumn,
     EncodedColumn,

@@ -25,8 +25,8 @@ METHODS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "dfm-piecewise": ("delay_model", "DFM", {"delay": "piecewise"}),
     "hazard": ("survival", "Hazard", {}),
     "pu": ("positive_unlabeled", "PU", {}),
-    "rescale": ("heuristics", "Rescale", {}),
-    "stc": ("heuristics", "STC", {}),
+    "rescale": ("simple_baselines", "Rescale", {}),
+    "stc": ("simple_baselines", "STC", {}),
 }
 
 

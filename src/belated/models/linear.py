@@ -14,14 +14,14 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from belated.features.encoder import TableEncoder
-from belated.features.fields import FieldMatrix
+from belated.features.field_matrix import FieldMatrix
 from belated.models.base import Model, require_risk
-from belated.models.coefficients import SparseCoefficients
 from belated.models.linear_objective import DENSE_BLOCK, Design, LinearObjective
+from belated.models.sparse_coefficients import SparseCoefficients
 from belated.risks.base import Risk
-from belated.solvers import kernels
-from belated.solvers.continuation import minimise_corrected, minimise_rounded
+from belated.solvers import row_kernels as kernels
 from belated.solvers.device_rows import DeviceRows, resolve_device
+from belated.solvers.kinked_risks import minimise_corrected, minimise_rounded
 from belated.solvers.rows import PlainRows, SparseRows
 from belated.solvers.stopping import Solution
 from belated.typing import Bools, Floats, Ints

@@ -13,7 +13,7 @@ from belated.arrays import column_sums, dot, filled, namespace
 from belated.risks.base import Risk
 from belated.solvers.device_rows import DeviceRows
 from belated.solvers.dual import minimise_dual
-from belated.solvers.long_lbfgs import minimise_long
+from belated.solvers.long_vector_lbfgs import minimise_long
 from belated.solvers.preconditioned_lbfgs import minimise_preconditioned
 from belated.solvers.preconditioner import Preconditioner
 from belated.solvers.rows import PlainRows, SparseRows

@@ -33,14 +33,14 @@ from belated.evaluation.delay_curve import delay_curve
 from belated.evaluation.fitting import fit_path, quietly
 from belated.evaluation.metrics import scores
 from belated.evaluation.validation import LEAST_SEEN, corrected_loss
-from belated.features.fields import FieldMatrix
+from belated.features.field_matrix import FieldMatrix
 from belated.methods.base import Method
 from belated.methods.biased import BL
 from belated.methods.delay_model import DFM
 from belated.methods.delayed_feedback import ConvDF, NnDF
-from belated.methods.heuristics import STC, Rescale
 from belated.methods.importance_weighting import FSIW
 from belated.methods.positive_unlabeled import PNUTW, PU, PUTW
+from belated.methods.simple_baselines import STC, Rescale
 from belated.methods.survival import Hazard
 from belated.methods.time_window import TW
 from belated.models.linear import LinearModel

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from belated.arrays import dot, is_numpy_array, namespace, safe_exp, sigmoid, softplus
-from belated.risks import compiled
+from belated.risks import compiled_costs as compiled
 from belated.risks.base import EMPTY
 from belated.risks.delay_laws import DelayLaw
 from belated.risks.delays import DelayRisk, EventTimes

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from belated.arrays import dot, is_numpy_array
-from belated.risks import compiled
+from belated.risks import compiled_costs as compiled
 from belated.risks.base import EMPTY, Risk
 from belated.risks.links import Link
 from belated.risks.losses import LogisticLoss, Loss

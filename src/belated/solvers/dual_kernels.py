@@ -7,7 +7,7 @@ from typing import Any
 import numba as nb
 import numpy as np
 
-from belated.solvers.kernels import prefetch
+from belated.solvers.row_kernels import prefetch
 from belated.typing import Floats, SmallInts
 
 _AHEAD = 8  # rows ahead of the current one, whose state is fetched

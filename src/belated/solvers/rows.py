@@ -10,8 +10,8 @@ import numba as nb
 import numpy as np
 from scipy import sparse
 
-from belated.features.fields import FieldMatrix
-from belated.solvers import kernels
+from belated.features.field_matrix import FieldMatrix
+from belated.solvers import row_kernels as kernels
 from belated.typing import Bools, Floats, Ints, SmallInts
 
 

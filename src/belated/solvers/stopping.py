@@ -2,7 +2,7 @@
 
 - On narrow data (:mod:`.preconditioned_lbfgs`): when no entry of the gradient exceeds ``tol``, in coordinates in which the
   curvature is about 1.
-- On long vectors (:mod:`.long_lbfgs`): when a Newton step promises to lower the value by well less than ``tol`` of it.
+- On long vectors (:mod:`.long_vector_lbfgs`): when a Newton step promises to lower the value by well less than ``tol`` of it.
 - By dual ascent (:mod:`.dual`): when the duality gap, a bound on the distance from the minimum, is at most ``tol`` of it.
 """
 

@@ -11,7 +11,7 @@ import numba as nb
 import numpy as np
 
 from belated.arrays import is_numpy_array, namespace
-from belated.solvers.kernels import FREE
+from belated.solvers.row_kernels import FREE
 from belated.typing import Floats
 
 

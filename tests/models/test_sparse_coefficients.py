@@ -11,7 +11,7 @@ from scipy import sparse
 from wide_problems import big_problem
 
 from belated import DelayedFeedbackClassifier, FieldMatrix, LinearModel
-from belated.models.coefficients import SparseCoefficients
+from belated.models.sparse_coefficients import SparseCoefficients
 from belated.risks.weighted import WeightedRisk
 from belated.solvers.rows import SparseRows
 

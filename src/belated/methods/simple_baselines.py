@@ -10,7 +10,7 @@ from belated.methods.base import Learner, Method, final_label_risk, require_matu
 from belated.methods.delayed_feedback import late_weights
 from belated.risks.base import Risk
 from belated.risks.links import Ratio, Sigmoid
-from belated.risks.separate import SeparateRisks
+from belated.risks.separate_risks import SeparateRisks
 from belated.risks.weighted import WeightedRisk
 
 

@@ -9,7 +9,7 @@ from wide_problems import steep
 
 from belated import LinearModel
 from belated.methods import resolve_method
-from belated.solvers import long_lbfgs
+from belated.solvers import long_vector_lbfgs
 from belated.solvers.rows import PlainRows, SparseRows
 
 
@@ -23,7 +23,7 @@ def test_wide_lbfgs_on_a_quadratic():
         gap = theta - target
         return float(1 + gap @ A @ gap / 2), A @ gap
 
-    found = long_lbfgs.minimise_long(objective, lambda theta: np.diag(A), np.zeros(50), 1e-15, 500)
+    found = long_vector_lbfgs.minimise_long(objective, lambda theta: np.diag(A), np.zeros(50), 1e-15, 500)
     assert_allclose(found.theta, target, atol=1e-6)
 
 

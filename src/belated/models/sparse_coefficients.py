@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from belated.features.fields import FieldMatrix
+from belated.features.field_matrix import FieldMatrix
 from belated.solvers.rows import SparseRows
 from belated.typing import Floats, SmallInts
 
