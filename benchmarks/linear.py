@@ -26,7 +26,7 @@ L2, ROUNDS = 1e-5, 5
 
 clicks = simulate_clicks(days=64, clicks_per_day=3000)
 y = clicks["conversion_time"].is_valid().to_numpy()
-matrix = TableEncoder().fit_transform(clicks.select(["campaign", "device", "country", "price"]), np.ones(len(y)))
+matrix = TableEncoder().fit_transform(clicks.select(["campaign", "device", "country", "price"]))
 risk = BL().risk(check_labels(y), None)  # type: ignore[arg-type]
 
 

@@ -130,7 +130,7 @@ LOGS = {
     "the outcome as a feature": (lambda: one(features=["x", "out"]), "'out' cannot be a feature"),
     "a month that could be a minute": (
         lambda: one().snapshot("2024-03-03", lookback="1M"),
-        "lookback='1M' is not clear: m may mean minutes or months, and months differ in length. Write '1min' for minutes, or '30d'",
+        "lookback='1M' is not clear: m may mean minutes or months. Write '1min' for minutes, or '30d'",
     ),
     "an endless lookback": (
         lambda: one().snapshot("2024-03-03", lookback=float("nan")),

@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from belated import BL, PNUTW, ConvDF, DelayedFeedbackClassifier, EventLog, FieldMatrix, LinearModel
+from belated import BL, PNUTW, PU, STC, ConvDF, DelayedFeedbackClassifier, EventLog, FieldMatrix, LinearModel, NnDF
 from belated.datasets import simulate_campaigns
 from belated.methods import METHODS
 
@@ -164,6 +164,25 @@ def test_without_times_every_method_is_logistic_regression(method):
     assert_allclose(clf.predict_proba(data.X), reference.predict_proba(data.X), atol=1e-5)
     assert_allclose(clf.coef_, reference.coef_, atol=1e-4)
     assert_allclose(clf.intercept_, reference.intercept_, atol=1e-4)
+
+
+@pytest.mark.parametrize("method", ["dfm-piecewise", "hazard", "tw", "auto"])
+@pytest.mark.parametrize("given", ["window", "horizon"])
+def test_a_window_or_a_horizon_without_times_is_not_ignored(method, given):
+    with pytest.raises(ValueError, match=f"with a {given} needs elapsed and delay"):
+        DelayedFeedbackClassifier(method, **{given: 7.0}).fit(np.eye(4), [0, 1, 0, 1])
+    assert DelayedFeedbackClassifier("bl", **{given: 7.0}).fit(np.eye(4), [0, 1, 0, 1])
+
+
+def test_without_times_objects_are_logistic_regression_too():
+    data = simulate(seed=1, n=300)
+    plain = DelayedFeedbackClassifier("bl").fit(data.X, data.truth).predict_proba(data.X)
+    for method in (NnDF(ascent=True), PU(), ConvDF("paper"), STC(short=1.0)):
+        assert_allclose(
+            DelayedFeedbackClassifier(method).fit(data.X, data.truth).predict_proba(data.X), plain, atol=1e-6
+        )
+    prior = DelayedFeedbackClassifier(PU(prior=0.9)).fit(data.X, data.truth).predict_proba(data.X)
+    assert prior[:, 1].mean() > 0.8  # what is given is not ignored
 
 
 def campaigns(**ask):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import sys
 from pathlib import Path
 
@@ -31,6 +33,17 @@ def test_the_worked_example_runs(capsys, monkeypatch):
     shown = capsys.readouterr().out
     assert "Ramp()" in shown and "DFM(delay=Lomax())" in shown and "ScipyModel()" in shown
     assert all(f"{name:8s} log loss" in shown for name in ("bl", "ramp", "lomax", "oracle"))
+
+
+def test_the_example_of_the_architecture_page_runs(monkeypatch):
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
+    page = (FOLDER.parents[1] / "ARCHITECTURE.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    *statements, last = ast.parse(code).body
+    place = {}
+    exec(compile(ast.Module(statements, []), "ARCHITECTURE.md", "exec"), place)
+    advice = eval(ast.unparse(last), place)
+    assert advice.method in ("bl", "ramp", "lomax") and advice.why
 
 
 def test_the_toy_method_is_time_window_when_every_row_is_old():

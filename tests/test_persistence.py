@@ -9,9 +9,10 @@ from numpy.testing import assert_array_equal
 from simulate import simulate
 from sklearn.linear_model import LogisticRegression
 
-from belated import BL, DelayedFeedbackClassifier, FieldMatrix, LinearModel, TableEncoder, load
+from belated import BL, DFM, DelayedFeedbackClassifier, FieldMatrix, LinearModel, TableEncoder, load
 from belated.methods import METHODS
 from belated.persistence import ModelFile
+from belated.risks.delay_laws import Exponential
 
 
 @pytest.mark.parametrize("method", [*METHODS, BL(loss="squared")], ids=str)
@@ -56,6 +57,18 @@ def test_what_is_refused(tmp_path):
     with pytest.raises(Exception, match="not fitted"):
         DelayedFeedbackClassifier().save(tmp_path / "empty.skops")
     assert not (tmp_path / "empty.skops").exists()
+
+
+def test_what_could_not_be_loaded_is_not_written(tmp_path):
+    data = simulate(seed=0, n=300)
+    clf = DelayedFeedbackClassifier(DFM(delay=Own())).fit(data.X, data.y, elapsed=data.elapsed, delay=data.delay)
+    with pytest.raises(ValueError, match=r"not written, because .*Own is no part of belated.*Use pickle or joblib"):
+        clf.save(tmp_path / "m.skops")
+    assert list(tmp_path.iterdir()) == []
+
+
+class Own(Exponential):
+    """A law of somebody's own."""
 
 
 class Strange:

@@ -19,9 +19,7 @@ class Ramp(Method):
     needs_window = True
 
     def risk(self, labels: Labels, learner: Learner) -> WeightedRisk:
+        assert labels.elapsed is not None and labels.window is not None  # a method that needs a window is given both
         share = labels.weight / labels.total
-        if labels.elapsed is None or labels.window is None:  # all labels are final
-            trust = np.ones(len(share))
-        else:
-            trust = np.minimum(labels.elapsed / labels.window, 1.0)
+        trust = np.minimum(labels.elapsed / labels.window, 1.0)
         return WeightedRisk(share * labels.y, share * ~labels.y * trust)

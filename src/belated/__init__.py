@@ -98,6 +98,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "datasets":
+        return import_module("belated.datasets")
     if name not in _HOMES:
         raise AttributeError(f"module 'belated' has no attribute {name!r}")
     value = getattr(import_module(f"belated.{_HOMES[name]}"), name)

@@ -31,6 +31,7 @@ __all__ = [
     "sigmoid",
     "softplus",
     "sums_by",
+    "where",
 ]
 
 
@@ -55,6 +56,11 @@ def at_most(x: Any, top: float) -> Any:
 def between(x: Any, low: float, high: float) -> Any:
     """x, cut to the range from ``low`` to ``high``."""
     return np.clip(x, low, high) if is_numpy_array(x) else x.clamp(low, high)
+
+
+def where(condition: Any, values: Any, other: float) -> Any:
+    """Values where a condition holds, and one number elsewhere."""
+    return np.where(condition, values, other) if is_numpy_array(values) else values.where(condition, other)
 
 
 def safe_exp(x: Any) -> Any:
@@ -100,6 +106,8 @@ def moved(part: Part, convert: Callable[[Any], Any]) -> Part:
         return convert(part)
     if isinstance(part, tuple | list):
         return type(part)(moved(item, convert) for item in part)
+    if isinstance(part, dict):
+        return type(part)({name: moved(value, convert) for name, value in part.items()})
     if not hasattr(part, "__dict__") or isinstance(part, type):
         return part
     found = copy(part)

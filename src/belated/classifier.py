@@ -74,8 +74,8 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
     model_ : Model
         The fitted engine.
     coef_ : array of shape (m, n_columns), of linear models
-        The weights of each margin: of the rate, and for DFM and STC a second one, see their pages. Tables are encoded, so
-        there may be more columns than features; :meth:`get_feature_names_out` names them.
+        The weights of each margin: first of the rate; DFM has a second margin for the delay, STC one for how many come early.
+        Tables are encoded, so there may be more columns than features; :meth:`get_feature_names_out` names them.
     intercept_ : array of shape (m,), of linear models
     window_, horizon_ : float or None
         As they were used: :meth:`fit_snapshot` takes the horizon from the snapshot.
@@ -187,21 +187,21 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         self.method_.check(labels)
         _log(self.method_, labels)
         encoded = self.model_.encode(X, labels.weight)
-        risk = self.method_.risk(labels, partial(self.model_.auxiliary_margin, encoded))
+        risk = self.method_.build_risk(labels, partial(self.model_.auxiliary_margin, encoded))
         self.model_.fit(encoded, risk)
         self.link_, self.window_, self.horizon_ = risk.link, labels.window, labels.horizon
 
     def _check_no_window(self, auto: bool) -> None:
-        """Refuse a window without times, rather than ignore it."""
-        asks_for_times = auto or self.method_.needs_window
-        if asks_for_times and (self.window is not None or self.horizon is not None):
+        """Refuse a window or a horizon without times, rather than ignore it."""
+        given = [name for name in ("window", "horizon") if getattr(self, name) is not None]
+        if given and (auto or self.method_.needs_times):
             raise ValueError(
-                f"{'auto' if auto else type(self.method_).__name__} with a window needs elapsed and delay: pass them to fit, and request them "
+                f"{'auto' if auto else type(self.method_).__name__} with a {given[0]} needs elapsed and delay: pass them to fit, and request them "
                 f"(set_fit_request(elapsed=True, delay=True)) where a scikit-learn meta-estimator does the fitting."
             )
 
     def _choose(self, X: Any, labels: Labels) -> None:
-        """Take the method, and unless a model was given the l2, that set back in time would have served best."""
+        """Choose the method by setting the clock back, and with it the l2, unless a model was given."""
         if labels.delay is None:
             raise ValueError(
                 "method='auto' needs the delay of each positive beside elapsed: pass delay=snap.delay to fit."
@@ -249,16 +249,16 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         """An attribute of the fitted engine; an AttributeError, as scikit-learn expects, where there is none."""
         if "model_" not in vars(self):
             raise AttributeError(f"{type(self).__name__} has no {name} before it is fitted.")
-        if not hasattr(self.model_, name):
+        found: Floats | None = getattr(self.model_, name, None)
+        if found is None:
             raise AttributeError(f"{type(self.model_).__name__} has no {name}: it is not linear in the features.")
-        found: Floats = getattr(self.model_, name)
         return found
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """A name for each column of ``coef_``: a feature of an array, or a category or range of a table's column."""
         check_is_fitted(self, "model_")
         if not hasattr(self.model_, "get_feature_names_out"):
-            raise AttributeError(f"{type(self.model_).__name__} has no coefficients to name.")
+            raise AttributeError(f"{type(self.model_).__name__} has no names for the columns of its coefficients.")
         found: NDArray[np.object_] = self.model_.get_feature_names_out(input_features)
         return found
 

@@ -73,6 +73,13 @@ class ModelFile:
             }
         )
 
+        foreign = [name for name in skops.io.get_untrusted_types(data=data) if name not in _KNOWN]
+        if foreign:
+            raise ValueError(
+                f"{Path(path).name}: not written, because {', '.join(foreign[:3])} is no part of belated, and a file with it "
+                f"could not be loaded safely. Use pickle or joblib for models with parts of your own."
+            )
+
         def write(file: IO[bytes]) -> None:
             file.write(data)
 

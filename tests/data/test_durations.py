@@ -43,11 +43,17 @@ def test_numbers_are_seconds_where_the_log_counts_seconds(value):
             parse_duration(value, "horizon")
 
 
-@pytest.mark.parametrize("value", ["6m", "6M", "6 months", "1d6m"])
+@pytest.mark.parametrize("value", ["6m", "6M", "1d6m", "6 m"])
 def test_months_or_minutes(value):
     with pytest.raises(
-        ValueError, match=r"m may mean minutes or months.*Write '6min' for minutes, or '180d' for months"
+        ValueError, match=r"m may mean minutes or months\. Write '6min' for minutes, or '180d' for months"
     ):
+        parse_duration(value, "horizon")
+
+
+@pytest.mark.parametrize(("value", "days"), [("6 months", "180d"), ("1mo", "30d"), ("2 years", "730d")])
+def test_months_and_years_have_no_length(value, days):
+    with pytest.raises(ValueError, match=f"months and years differ in length. Write days, as in '{days}'"):
         parse_duration(value, "horizon")
 
 
@@ -75,6 +81,12 @@ def test_the_classifier_takes_numbers(value):
 def test_the_classifier_takes_nothing_else(value):
     with pytest.raises(ValueError, match=r"window=.* must be a positive number, in the unit of elapsed\."):
         DelayedFeedbackClassifier("tw", window=value).fit(np.eye(4), [0, 1, 0, 1], elapsed=[9.0] * 4)
+
+
+@pytest.mark.parametrize(("value", "days"), [("36h", "1.5"), (timedelta(weeks=1), "7")])
+def test_the_classifier_says_what_a_duration_is_in_days(value, days):
+    with pytest.raises(ValueError, match=f"Where that is days, write {days}"):
+        parse_age(value, "window")
 
 
 def test_every_door_takes_the_same():

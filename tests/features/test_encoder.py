@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import sklearn
 from hash_by_hand import place
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -160,6 +161,32 @@ def test_labels_are_not_looked_at_and_weights_are_repetitions():
         again = TableEncoder(numbers=numbers).fit(repeated, data.y[np.repeat(np.arange(200), weight)])
         matrices = [encoder.transform(data.X) for encoder in (plain, again)]
         assert_allclose(*(m.toarray() if sparse.issparse(m) else m for m in matrices), atol=1e-12)
+
+
+@pytest.mark.parametrize("output", ["pandas", "polars"])
+def test_fits_do_not_depend_on_how_scikit_learn_shows_results(output):
+    data = simulate(seed=0, n=200, frame="pandas")
+    expected = DelayedFeedbackClassifier("bl").fit(data.X, data.y).predict_proba(data.X)
+    with sklearn.config_context(transform_output=output):
+        assert_array_equal(DelayedFeedbackClassifier("bl").fit(data.X, data.y).predict_proba(data.X), expected)
+
+
+def test_weights_are_checked_and_names_too():
+    table = pd.DataFrame({"v": [1.0, 2.0, 3.0]})
+    assert TableEncoder().fit(table, sample_weight=[1, 2, 3]).n_columns_ > 1
+    with pytest.raises(ValueError, match="sample_weight"):
+        TableEncoder().fit(table, sample_weight=[1, 2])
+    with pytest.raises(ValueError, match="Negative values"):
+        TableEncoder().fit(table, sample_weight=[1, 2, -3])
+    encoder = TableEncoder().fit(table)
+    assert encoder.get_feature_names_out(["v"]).tolist() == encoder.get_feature_names_out().tolist()
+    with pytest.raises(ValueError, match="input_features"):
+        encoder.get_feature_names_out(["w"])
+
+
+def test_ranges_of_large_numbers_have_different_names():
+    names = TableEncoder().fit(pd.DataFrame({"t": 1.7e9 + 10 * np.arange(500)})).get_feature_names_out()
+    assert len(set(names)) == len(names)
 
 
 def test_columns_are_found_by_name():

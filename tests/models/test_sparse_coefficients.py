@@ -53,6 +53,14 @@ def test_values_other_than_one_and_empty_rows():
     assert_allclose(coef.margins(matrix.tocsr(), np.array([0.5, -0.5])), expected, rtol=1e-12)
 
 
+def test_dense_rows_after_a_fit_on_sparse_ones():
+    rng = np.random.default_rng(0)
+    X, y = sparse.random_array((400, 2000), density=0.01, rng=rng, format="csr"), rng.integers(0, 2, 400)
+    clf = DelayedFeedbackClassifier("bl").fit(X, y)
+    assert_allclose(clf.predict_proba(X.toarray()), clf.predict_proba(X), rtol=1e-10)
+    assert clf.get_feature_names_out()[-1] == "x1999"  # nothing was hashed
+
+
 def test_one_row_makes_no_long_vector():
     fields = fitted()[1]
     clf = DelayedFeedbackClassifier("bl").fit(fields, np.arange(3000) % 3 == 0)

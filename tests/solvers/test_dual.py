@@ -22,7 +22,6 @@ def test_the_reported_gap_bounds_the_distance_from_the_minimum(l2):
         found = dual.minimise_dual(rows, WeightedRisk(a, b), l2, True, tol, 100)
         value = WeightedRisk(a, b).value_and_gradient(rows.margins(found.coef[None], np.array([found.intercept])))[0]
         excess = value + l2 * found.coef @ found.coef - best
-        assert found.converged
         assert -1e-12 <= excess <= found.gap <= tol
 
 

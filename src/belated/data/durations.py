@@ -5,7 +5,8 @@
   are w, d, h, min and s, or their names in full. :func:`parse_duration` reads it.
 - The classifier knows no log. Its ``window`` and ``horizon`` are numbers in the unit of ``elapsed``, which is days where that
   comes from a snapshot. :func:`parse_age` reads it.
-- ``Snapshot.rewind`` takes either: a number of days, or what a log takes.
+- ``Snapshot.rewind`` takes either: a number of days (the unit of its ``elapsed``, whatever the log counts in), or text or a
+  timedelta.
 
 Inside the library a duration is an int64 count of microseconds, and a float number of days where it meets a method.
 """
@@ -80,10 +81,15 @@ def _from_text(value: str, name: str) -> int:
     text = value.strip().lower()
     parts = _PART.findall(text)
     for number, unit in parts:
-        if unit in ("m", "mo", "month", "months"):
+        if unit == "m":
             raise ValueError(
-                f"{name}={value!r} is not clear: m may mean minutes or months, and months differ in length. Write "
-                f"'{number}min' for minutes, or '{float(number) * 30:g}d' for months of 30 days."
+                f"{name}={value!r} is not clear: m may mean minutes or months. Write '{number}min' for minutes, or "
+                f"'{float(number) * 30:g}d' for months of 30 days."
+            )
+        if unit in ("mo", "month", "months", "y", "year", "years"):
+            raise ValueError(
+                f"{name}={value!r}: months and years differ in length. Write days, as in "
+                f"'{float(number) * (365 if unit[0] == 'y' else 30):g}d'."
             )
     if not parts or _PART.sub("", text).strip() or any(unit not in _MICROS for _, unit in parts):
         raise ValueError(
@@ -109,6 +115,13 @@ def parse_age(value: Any, name: str) -> float | None:
     if value is None:
         return None
     if not is_number(value) or not np.isfinite(value) or value <= 0:
-        hint = " In days, '7d' is 7.0." if isinstance(value, str | timedelta | np.timedelta64) else ""
-        raise ValueError(f"{name}={value!r} must be a positive number, in the unit of elapsed.{hint}")
+        raise ValueError(f"{name}={value!r} must be a positive number, in the unit of elapsed.{_hint(value, name)}")
     return float(value)
+
+
+def _hint(value: Any, name: str) -> str:
+    """What a duration would be as a number of days."""
+    try:
+        return f" Where that is days, write {to_days(parse_duration(value, name)):g}."
+    except ValueError:
+        return ""

@@ -158,7 +158,9 @@ class EventLog:
             about = json.loads((folder / "log.json").read_text())
             arrival, outcome = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("arrival", "outcome"))
         except (OSError, ValueError) as error:
-            raise ValueError(f"{folder} holds no log ({error}). Make one with belated.data.ingest.") from None
+            raise ValueError(
+                f"{folder} holds no log ({error}). Make one with belated.ingest_parquet or ingest_criteo."
+            ) from None
         return cls(fields, arrival, outcome, about["clock"], about["zoned"], about["until"])
 
     @classmethod

@@ -123,45 +123,32 @@ def check_labels(
     if delay is None:
         return labels
     delay = _column(delay, "delay", len(y))
-    tick = labels.tie_width
+    _check_delays(delay, labels, positive)
+    return replace(labels, delay=delay)
+
+
+def _check_delays(delay: Floats, labels: Labels, positive: Any) -> None:
+    """Refuse delays that cannot be, or that do not agree with the labels and ages."""
+    assert labels.elapsed is not None
+    y, elapsed, horizon, slack = labels.y, labels.elapsed, labels.horizon, labels.tie_width
+    known = ~np.isnan(delay)
+    later = "Such a positive was not known yet: set y to 0 and the delay to NaN."
+    beyond = "Positives past the horizon count as negatives: set y to 0 and the delay to NaN."
+    before = "A positive cannot come before its arrival; correct or drop these rows."
+    absent = "Give the delay of every positive, or set y to 0."
     refuse(np.isinf(delay), "delay", "{count} infinite", delay, "Use NaN where no positive has been seen.")
+    refuse(delay < 0, "delay", "{count} negative", delay, before)
+    refuse(y & ~known, "delay", f"{{count}} missing although y is {positive}", delay, absent)
     refuse(
-        delay < 0,
-        "delay",
-        "{count} negative",
-        delay,
-        "A positive cannot come before its arrival; correct or drop these rows.",
-    )
-    refuse(
-        y & np.isnan(delay),
-        "delay",
-        f"{{count}} missing although y is {positive}",
-        delay,
-        "Give the delay of every positive, or set y to 0.",
-    )
-    refuse(
-        ~y & ~np.isnan(delay),
+        ~y & known,
         "delay",
         f"{{count}} known although y is not {positive}",
         delay,
         "Use NaN there, or change the label.",
     )
-    refuse(
-        delay > elapsed + tick,
-        "delay",
-        "{count} larger than the elapsed time",
-        delay,
-        "Such a positive was not known yet: set y to 0 and the delay to NaN.",
-    )
+    refuse(delay > elapsed + slack, "delay", "{count} larger than the elapsed time", delay, later)
     if horizon is not None:
-        refuse(
-            delay > horizon + tick,
-            "delay",
-            "{count} larger than the horizon",
-            delay,
-            "Positives past the horizon count as negatives: set y to 0 and the delay to NaN.",
-        )
-    return Labels(y, weight, elapsed, delay, labels.window, horizon)
+        refuse(delay > horizon + slack, "delay", "{count} larger than the horizon", delay, beyond)
 
 
 def _column(values: Any, name: str, n: int) -> Floats:

@@ -2,13 +2,14 @@
 
 At each cut-off a method is fitted on the snapshot as it was known then, with l2 chosen by setting the clock back within
 that snapshot, and predicts the rows that arrived in the following period. Nothing later than a cut-off has any influence
-on what is fitted there, with one exception that has it by name: the oracle, which is BL with the final labels.
+on what is fitted there. The one exception is the oracle, which is BL with the final labels.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -146,9 +147,10 @@ def backtest(
     store = ResultStore(cache, log, settings, engine, chosen)
     results = {i: found for i in plan.instants if (found := store.load(i)) is not None}
     missing = [i for i in plan.instants if i not in results]
-    for instant, result in zip(missing, _run(log, missing, engine, chosen, settings, n_jobs, progress), strict=True):
-        results[instant] = result
-        store.save(instant, result)
+    with closing(_run(log, missing, engine, chosen, settings, n_jobs, progress)) as found_now:
+        for instant, result in zip(missing, found_now, strict=True):
+            results[instant] = result
+            store.save(instant, result)
     return Backtest(log, settings, [results[i] for i in plan.instants], engine, chosen)
 
 
@@ -160,7 +162,7 @@ def _run(
     settings: Settings,
     n_jobs: int | None,
     progress: bool,
-) -> Iterator[CutoffResult]:
+) -> Generator[CutoffResult]:
     """The results at cut-offs, in their order, each as soon as it is there; several processes work on them."""
     jobs = max(min(joblib.effective_n_jobs(n_jobs or -1), len(instants)), 1)
     total = len(instants) * (len(methods) + 1)

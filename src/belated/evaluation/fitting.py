@@ -44,7 +44,7 @@ def fit_path(
         engine = copy(model)
         if has_path:
             engine.set_params(l2=values[0])
-        risk = method.risk(labels, partial(engine.auxiliary_margin, encoded))
+        risk = method.build_risk(labels, partial(engine.auxiliary_margin, encoded))
         if not risk.link.has_probability:
             raise ValueError("its loss gives no probabilities, which are what is scored here.")
         found = engine.path(encoded, risk, values) if has_path else [engine.fit(encoded, risk)]
@@ -54,7 +54,7 @@ def fit_path(
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Without warnings: of many fits that are only tried, none is worth one."""
+    """Without warnings and log messages: many fits are only tried, and nobody wants to hear of each."""
     level = logger.level
     logger.setLevel(logging.ERROR)
     try:

@@ -65,6 +65,6 @@ def draw(backtest: Backtest) -> Draws:
 
 
 def interval(values: Floats) -> list[float] | None:
-    """None where the quantity means nothing in more draws than an interval may leave out."""
+    """The 95% interval; None where the quantity is undefined in more than 2.5% of the draws."""
     known = values[np.isfinite(values)]
     return [float(v) for v in np.quantile(known, [0.025, 0.975])] if len(known) >= 0.975 * len(values) else None

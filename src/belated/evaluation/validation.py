@@ -7,8 +7,8 @@ whose mean is the rate of final positives where delays do not depend on the feat
 
     r log p + (1 - r) log(1 - p)
 
-is an unbiased estimate of a row's final log likelihood. Nothing later than the snapshot is used. Where the history is shorter
-than the horizon nobody knows the last part of F, and "final" means by the oldest age.
+is an unbiased estimate of a row's final log likelihood. Nothing later than the snapshot is used. Where there is no horizon,
+"final" means by the oldest age of the training rows; where the history is shorter than the horizon, by the oldest age.
 """
 
 from __future__ import annotations
@@ -78,9 +78,12 @@ def set_clock_back(labels: Labels) -> Split | None:
     train, known = then.mature, then.early
     if not labels.y.any() or not known[train].any() or known[train].all():
         return None
-    seen = delay_curve(labels.elapsed, labels.delay, labels.horizon, weight=labels.weight).seen(labels.elapsed)
+    # Without a horizon nobody knew, back then, what comes after the oldest age of then: that is as far as predictions go.
+    horizon = oldest - back if labels.horizon is None else labels.horizon
+    seen = delay_curve(labels.elapsed, labels.delay, horizon, weight=labels.weight).seen(labels.elapsed)
+    y = labels.y & (np.where(labels.y, labels.delay, np.inf) <= horizon + labels.tie_width)
     valid = ~train & (labels.elapsed >= back - after / 2.0) & (seen >= LEAST_SEEN)
-    if valid.sum() < _FEWEST_ROWS or labels.y[valid].sum() < _FEWEST_POSITIVES:
+    if valid.sum() < _FEWEST_ROWS or y[valid].sum() < _FEWEST_POSITIVES:
         return None
     past = check_labels(
         known[train],
@@ -88,9 +91,9 @@ def set_clock_back(labels: Labels) -> Split | None:
         np.where(known, labels.delay, np.nan)[train],
         labels.weight[train],
         None if labels.window is None else min(labels.window, (oldest - back) / 2.0),
-        labels.horizon,
+        horizon,
     )
-    return Split(back, train, past, valid, labels.y[valid] / seen[valid], labels.weight[valid])
+    return Split(back, train, past, valid, y[valid] / seen[valid], labels.weight[valid])
 
 
 def _how_far(labels: Labels, elapsed: Floats) -> float:

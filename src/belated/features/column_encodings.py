@@ -27,7 +27,7 @@ class EncodedColumn:
         """Write the column and the value of each row's entry; 0 is no entry."""
         raise NotImplementedError
 
-    def labels(self, name: str) -> list[str]:
+    def names(self, name: str) -> list[str]:
         """A name for each of the columns."""
         raise NotImplementedError
 
@@ -57,7 +57,7 @@ class NumberColumn(EncodedColumn):
         indices[:] = self.offset + missing
         out[:] = np.where(missing, 1.0, (numbers - self.mean) / self.spread)
 
-    def labels(self, name: str) -> list[str]:
+    def names(self, name: str) -> list[str]:
         return [name, f"{name} missing"]
 
 
@@ -83,8 +83,8 @@ class BucketColumn(EncodedColumn):
         indices[:] = self.offset + np.where(np.isnan(numbers), self.size - 1, np.searchsorted(self.edges, numbers))
         out[:] = 1.0
 
-    def labels(self, name: str) -> list[str]:
-        return [f"{name} <= {edge:g}" for edge in self.edges] + [f"{name} above", f"{name} missing"]
+    def names(self, name: str) -> list[str]:
+        return [f"{name} <= {edge}" for edge in _told_apart(self.edges)] + [f"{name} above", f"{name} missing"]
 
 
 @dataclass
@@ -111,7 +111,7 @@ class CategoryColumn(EncodedColumn):
         indices[:] = self.offset + np.where(missing, self.size - 1, np.asarray(found.fill_null(0)))
         out[:] = known | missing
 
-    def labels(self, name: str) -> list[str]:
+    def names(self, name: str) -> list[str]:
         return [f"{name}={category}" for category in self.categories] + [f"{name} missing"]
 
 
@@ -129,8 +129,17 @@ class HashedColumn(EncodedColumn):
         indices[:] = self.offset + hash_column(_text(values, name), name, start, self.columns)
         out[:] = 1.0
 
-    def labels(self, name: str) -> list[str]:
+    def names(self, name: str) -> list[str]:
         return []
+
+
+def _told_apart(edges: Floats) -> list[str]:
+    """Numbers as text, with as many digits as it takes to tell them apart."""
+    for digits in range(6, 17):
+        texts = [f"{edge:.{digits}g}" for edge in edges]
+        if len(set(texts)) == len(texts):
+            break
+    return texts
 
 
 def read_feature(frame: nw.DataFrame[Any], name: str) -> pa.Array:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_feature_names_in, _check_sample_weight, check_is_fitted
 
 from belated.features.column_encodings import (
     BucketColumn,
@@ -77,11 +77,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.numbers = numbers
         self.buckets = buckets
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Floats | None = None) -> TableEncoder:
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> TableEncoder:
         """Learn the encoding of a table; ``y`` is not looked at, and weights count as repetitions."""
         self._check()
         frame = open_table(X, "X")
-        weight = np.ones(len(frame)) if sample_weight is None else sample_weight
+        rows = np.zeros(len(frame))
+        weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
         columns: dict[str, EncodedColumn] = {}
         offset = 0
         for name in frame.columns:
@@ -96,9 +97,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.n_features_in_ = len(frame.columns)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Floats | None = None) -> Matrix:
+    def fit_transform(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Matrix:
         """Learn the encoding of a table, and apply it."""
-        return self.fit(X, y, sample_weight).transform(X)
+        return self.fit(X, y, sample_weight=sample_weight).transform(X)
 
     def transform(self, X: Any) -> Matrix:
         """Encode a table as a matrix: CSR, or an array where more than half of it would be filled."""
@@ -117,9 +118,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return matrix.toarray() if k > _DENSE_ABOVE * self.n_columns_ else matrix
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """A name for each column of the matrix; ``input_features`` is not looked at, as tables name their columns."""
+        """A name for each column of the matrix; ``input_features``, if given, must be the table's own names."""
         check_is_fitted(self, "columns_")
-        names = [label for name, column in self.columns_.items() for label in column.labels(name)]
+        _check_feature_names_in(self, input_features)
+        names = [part for name, column in self.columns_.items() for part in column.names(name)]
         names += [f"hash {i}" for i in range(self.n_columns_ - len(names))]
         return np.array(names, dtype=object)
 

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from belated.data.labels import Labels
 from belated.risks.base import Risk
-from belated.risks.losses import Loss
+from belated.risks.losses import Loss, resolve_loss
 from belated.risks.weighted import WeightedRisk
 from belated.typing import Bools, Floats, Ints
 
@@ -28,7 +28,7 @@ class Learner(Protocol):
 class Method(BaseEstimator):
     """One correction for late labels. A subclass says what it needs and returns a :class:`~belated.risks.base.Risk`.
 
-    Without times every label is final, and every method is regularised logistic regression.
+    Without times every label is final, and a method that needs times is regularised logistic regression.
     """
 
     needs_window: ClassVar[bool] = False
@@ -36,8 +36,20 @@ class Method(BaseEstimator):
     rewinds: ClassVar[bool] = False  # sets the clock back by the window, so the history must be twice as long
     has_auxiliary_fits: ClassVar[bool] = False  # asks the model to fit something else first
 
+    @property
+    def needs_times(self) -> bool:
+        """Whether it corrects anything by ages or delays."""
+        return self.needs_window or self.needs_delay
+
+    def build_risk(self, labels: Labels, learner: Learner) -> Risk:
+        """What to minimise, for these labels; where a method needs times and there are none, they count as they stand."""
+        if labels.all_final and self.needs_times:
+            loss = resolve_loss(getattr(self, "loss", "logistic"), False, type(self).__name__)
+            return final_label_risk(labels, loss)
+        return self.risk(labels, learner)
+
     def risk(self, labels: Labels, learner: Learner) -> Risk:
-        """What to minimise, for these labels."""
+        """What to minimise, for labels with the times that this method needs."""
         raise NotImplementedError
 
     def check(self, labels: Labels) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from belated.data.labels import Labels
 from belated.data.time_grid import grid_step, on_grid
 from belated.features.quantiles import weighted_quantiles
-from belated.methods.base import Learner, Method, final_label_risk
+from belated.methods.base import Learner, Method
 from belated.risks.base import Risk
 from belated.risks.cure import CureRisk
 from belated.risks.delay_laws import DelayLaw, Exponential, Piecewise, Weibull
@@ -83,8 +83,6 @@ class DFM(Method):
         self.smoothing = smoothing
 
     def risk(self, labels: Labels, learner: Learner) -> Risk:
-        if labels.all_final:
-            return final_label_risk(labels)
         assert labels.elapsed is not None
         check_delays(labels, "DFM")
         events, ahead = event_times(labels)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import logit
 
+from belated.data.durations import parse_age
 from belated.data.labels import Labels
-from belated.methods.base import Learner, Method, final_label_risk, require_mature_positives, warn_if_nothing_late
+from belated.methods.base import Learner, Method, require_mature_positives, warn_if_nothing_late
 from belated.methods.delayed_feedback import late_weights
 from belated.risks.base import Risk
 from belated.risks.links import Ratio, Sigmoid
@@ -17,7 +18,7 @@ from belated.risks.weighted import WeightedRisk
 class Rescale(Method):
     """BL, its odds multiplied by one constant.
 
-    The constant takes the average rate from what is labels, mean(y), to what it will become,
+    The constant takes the average rate from what has been seen, mean(y), to what it will become,
     mean(y) + sum of the late rows' matched weights: for a model that is an intercept and no more it equals ConvDF.
     """
 
@@ -59,14 +60,12 @@ class STC(Method):
         self.ceiling = ceiling
 
     def risk(self, labels: Labels, learner: Learner) -> Risk:
-        if labels.all_final:
-            return final_label_risk(labels)
         assert labels.elapsed is not None and labels.delay is not None and labels.window is not None
         converted = labels.mature & labels.y
         require_mature_positives(labels, "STC")
         if not 0 < self.ceiling <= 1:
             raise ValueError(f"ceiling={self.ceiling!r} must be above 0 and at most 1.")
-        short = self.short
+        short = 0.0 if self.short == 0 else parse_age(self.short, "short")
         if short is None:
             short = float(
                 np.quantile(labels.delay[converted], 0.5, weights=labels.weight[converted], method="inverted_cdf")

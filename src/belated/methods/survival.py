@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from belated.data.labels import Labels
-from belated.methods.base import Learner, Method, final_label_risk
+from belated.methods.base import Learner, Method
 from belated.methods.delay_model import check_delays, event_times, piecewise_law
 from belated.risks.base import Risk
 from belated.risks.hazard import HazardRisk
@@ -23,8 +23,6 @@ class Hazard(Method):
         self.smoothing = smoothing
 
     def risk(self, labels: Labels, learner: Learner) -> Risk:
-        if labels.all_final:
-            return final_label_risk(labels)
         assert labels.elapsed is not None
         check_delays(labels, "Hazard")
         events, ahead = event_times(labels)

@@ -19,9 +19,9 @@ from belated.models.base import Model, require_risk
 from belated.models.linear_objective import DENSE_BLOCK, Design, LinearObjective
 from belated.models.sparse_coefficients import SparseCoefficients
 from belated.risks.base import Risk
-from belated.solvers import row_kernels as kernels
+from belated.solvers import row_kernels
 from belated.solvers.device_rows import DeviceRows, resolve_device
-from belated.solvers.kinked_risks import minimise_corrected, minimise_rounded
+from belated.solvers.kinked_risks import minimise_non_negative, minimise_rounded
 from belated.solvers.rows import PlainRows, SparseRows
 from belated.solvers.stopping import Solution
 from belated.typing import Bools, Floats, Ints
@@ -80,9 +80,12 @@ class LinearModel(Model):
         self.device = device
 
     def encode(self, X: Any, weight: Floats) -> Design:
-        self.encoder_ = None
+        self.encoder_, self._hashed = None, isinstance(X, FieldMatrix)
         if nw.dependencies.is_into_dataframe(X):
             self.encoder_ = TableEncoder() if self.encoder is None else clone(self.encoder)
+            self.encoder_.set_output(
+                transform="default"
+            )  # a matrix, whatever scikit-learn is configured to give people
             X = self.encoder_.fit_transform(X, sample_weight=weight)
         device = resolve_device(self.device)
         rows: PlainRows | SparseRows
@@ -102,7 +105,7 @@ class LinearModel(Model):
         models = [clone(self).set_params(l2=value) for value in l2]
         theta = None
         for k in np.argsort(l2)[::-1]:
-            models[k].encoder_ = self.encoder_
+            models[k].encoder_, models[k]._hashed = self.encoder_, self._hashed
             # A risk with several minima is fitted anew each time, to end where a fit of its own would.
             theta = models[k]._fit(encoded, risk, theta if risk.convex else None)
         return models
@@ -132,12 +135,15 @@ class LinearModel(Model):
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """A name for each column of ``coef_``; ``input_features`` are those of an array, which has no names of its own."""
         if self.encoder_ is not None:
-            return self.encoder_.get_feature_names_out()
+            return self.encoder_.get_feature_names_out(input_features)
+        count = self._coef.n_columns if isinstance(self._coef, SparseCoefficients) else self._coef.shape[1]
         if input_features is not None:
+            if len(input_features) != count:
+                raise ValueError(f"input_features has {len(input_features)} names, but there are {count} columns.")
             return np.asarray(input_features, dtype=object)
-        if isinstance(self._coef, SparseCoefficients):
+        if self._hashed:
             raise ValueError("hashed columns have no names: which values share one is not kept.")
-        return np.array([f"x{j}" for j in range(self._coef.shape[1])], dtype=object)
+        return np.array([f"x{j}" for j in range(count)], dtype=object)
 
     def auxiliary_margin(self, encoded: Design, risk: Risk, rows: Bools, groups: Ints, new_groups: Ints) -> Floats:
         count = int(max(groups.max(), new_groups.max())) + 1
@@ -158,9 +164,9 @@ class LinearModel(Model):
             return problem.join([solve(*part) for part in zip(smooth.parts, starts, free, strict=True)])
 
         problem = LinearObjective(rows, risk, self.l2, self.fit_intercept)
-        with kernels.threads(rows.size):
-            if risk.corrected:
-                solution = minimise_corrected(risk, solve, problem.margins, self.tol, start)
+        with row_kernels.threads(rows.size):
+            if risk.non_negative:
+                solution = minimise_non_negative(risk, solve, problem.margins, self.tol, start)
             else:
                 solution = minimise_rounded(risk, solve, start)
         if solution.gradient_norm > max(self.tol, _GOOD_ENOUGH):

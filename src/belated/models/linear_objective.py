@@ -17,7 +17,7 @@ from belated.solvers.long_vector_lbfgs import minimise_long
 from belated.solvers.preconditioned_lbfgs import minimise_preconditioned
 from belated.solvers.preconditioner import Preconditioner
 from belated.solvers.rows import PlainRows, SparseRows
-from belated.solvers.stopping import Solution
+from belated.solvers.stopping import Solution, gap_is_small
 from belated.typing import Floats
 
 Design: TypeAlias = PlainRows | SparseRows | DeviceRows
@@ -103,7 +103,7 @@ class LinearObjective:
         epochs = 0
         if tol < _LOOSE and self._suits_dual():
             solution = self._solve_dual(start, tol)
-            if solution.gap <= tol * abs(solution.value):
+            if gap_is_small(solution.gap, solution.value, tol):
                 return solution
             start, epochs = solution.theta, solution.n_iter
         solution = self._solve_long(self.start() if start is None else start, tol, max_iter)

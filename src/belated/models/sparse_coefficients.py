@@ -39,10 +39,11 @@ class SparseCoefficients:
         coef[:, self.columns] = self.weights[:, self.places]
         return coef
 
-    def margins(self, matrix: FieldMatrix | sparse.csr_array, intercept: Floats) -> Floats:
+    def margins(self, matrix: FieldMatrix | sparse.csr_array | Floats, intercept: Floats) -> Floats:
         """Margins (n, m) of rows. A few rows look their columns up; many are worth writing all weights out once."""
-        entries = matrix.indices.size
-        if entries * _FEW > self.n_columns:
+        if isinstance(matrix, np.ndarray):
+            return matrix[:, self.columns] @ self.weights[:, self.places].T + intercept
+        if matrix.indices.size * _FEW > self.n_columns:
             if isinstance(matrix, FieldMatrix):
                 return SparseRows.of(matrix).margins(self.dense(), intercept)
             return np.asarray(matrix @ self.dense().T) + intercept

@@ -46,7 +46,7 @@ class Risk:
         Whether only training on mini-batches gives this risk its meaning.
     parts : sequence of Risk
         The problems of which this one is the sum, one for each margin, where they share nothing; else empty.
-    corrected : bool
+    non_negative : bool
         Whether it is J+ + max(J-, 0), which :meth:`relaxed` and :meth:`negative_part` take apart.
     logistic_weights : (a, b) or None
         Where a row costs a log(1 + exp(-g)) + b log(1 + exp(g)): solvers have short cuts for such rows.
@@ -62,7 +62,7 @@ class Risk:
     scale: float | None = None
     minibatch_only: bool = False
     parts: Sequence[Risk] = ()
-    corrected: bool = False
+    non_negative: bool = False
     logistic_weights: tuple[Floats, Floats] | None = None
 
     @property
@@ -97,11 +97,11 @@ class Risk:
         return self
 
     def relaxed(self, share: float) -> Risk:
-        """Of a corrected risk, J+ + share * J-."""
+        """Of a non-negative risk, J+ + share * J-."""
         raise NotImplementedError
 
     def negative_part(self, margins: Any) -> float:
-        """Of a corrected risk, J-."""
+        """Of a non-negative risk, J-."""
         raise NotImplementedError
 
     def moved(self, convert: Callable[[Floats], Any]) -> Risk:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from belated.arrays import dot, is_numpy_array, namespace, safe_exp, sigmoid, softplus
-from belated.risks import compiled_costs as compiled
+from belated.arrays import dot, is_numpy_array, namespace, safe_exp, sigmoid, softplus, where
+from belated.risks import compiled_costs
 from belated.risks.base import EMPTY
 from belated.risks.delay_laws import DelayLaw
 from belated.risks.delays import DelayRisk, EventTimes
@@ -34,7 +34,7 @@ class CureRisk(DelayRisk):
         self.link = CureLink(law, horizon)
 
     def value_and_gradient(self, margins: Any, shared: Any = EMPTY) -> tuple[float, Any, Any]:
-        many = is_numpy_array(margins) and len(margins) >= compiled.MANY
+        many = is_numpy_array(margins) and len(margins) >= compiled_costs.MANY
         rows = self._compiled_rows if many else self._rows
         value, d_margins, d_cumulated, d_end = rows(margins, shared)
         value = float(value + self.law.roughness(shared)[0])
@@ -49,7 +49,7 @@ class CureRisk(DelayRisk):
         positive = softplus(-g) + terms.total + terms.event
         negative = softplus(g) - softplus(rest)
         value = dot(self.weight, xp.where(self.y, positive, negative))
-        d_total = self.weight * xp.where(self.y, xp.ones_like(g), sigmoid(rest))
+        d_total = self.weight * where(~self.y, sigmoid(rest), 1.0)
         d_g = self.weight * sigmoid(g) - d_total
         d_h = d_total * terms.total + self.weight * self.where_event(terms.d_event)
         return value, xp.stack([d_g, d_h], axis=1), *self.add_cells(terms, d_total)
@@ -58,7 +58,7 @@ class CureRisk(DelayRisk):
         """The same in one compiled pass."""
         log_hazard, cumulated = self.law.evaluate(self.prepared, shared)
         end = None if self.prepared_end is None else self.law.evaluate(self.prepared_end, shared)[1]
-        return compiled.cure(margins, self.y, self.weight, log_hazard, cumulated, end)
+        return compiled_costs.cure(margins, self.y, self.weight, log_hazard, cumulated, end)
 
     def curvature(self, margins: Any, shared: Any = EMPTY) -> Any:
         xp = namespace(margins)
@@ -66,7 +66,7 @@ class CureRisk(DelayRisk):
         terms = self.event_terms(h, shared)
         rest = g - terms.total
         weighted = sigmoid(rest) * terms.total
-        in_g = sigmoid(g) * sigmoid(-g) - xp.where(self.y, xp.zeros_like(g), sigmoid(rest) * sigmoid(-rest))
+        in_g = sigmoid(g) * sigmoid(-g) - where(~self.y, sigmoid(rest) * sigmoid(-rest), 0.0)
         # Multiplied in this order, a huge total meets a share of 0 before it is squared, and nothing overflows.
         in_h = xp.where(self.y, terms.total + terms.dd_event, weighted - weighted * sigmoid(-rest) * terms.total)
         return self.weight[:, None] * xp.stack([in_g, in_h], axis=1)

@@ -39,9 +39,7 @@ class DelayLaw:
 
     def shared_gradient(self, prepared: Any, shared: Any, d_log_hazard: Any, d_cumulated: Any) -> Any:
         """Gradient in ``shared`` of a sum whose gradient in log lambda0 and Lambda0 is given."""
-        if self.n_shared:
-            raise NotImplementedError
-        return d_cumulated[:0]
+        raise NotImplementedError
 
     def cumulated_at(self, time: float, shared: Floats) -> float:
         """Lambda0 at one time."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from scipy.special import entr
 
-from belated.arrays import between, dot, namespace, safe_exp
+from belated.arrays import between, dot, namespace, safe_exp, where
 from belated.risks.base import Risk
 from belated.risks.delay_laws import DelayLaw
 from belated.typing import Bools, Floats
@@ -68,8 +68,7 @@ class DelayRisk(Risk):
 
     def where_event(self, values: Any) -> Any:
         """The values of rows with an event, and 0 elsewhere, where they may be infinite."""
-        xp = namespace(values)
-        return xp.where(self.y, values, xp.zeros_like(values))
+        return where(self.y, values, 0.0)
 
     def shared_gradient(self, shared: Any, d_cumulated: Any, d_end: Any) -> Any:
         """Gradient in the shared parameters, given that in Lambda0 at each row's time and, with cells, at their ends."""

@@ -20,7 +20,7 @@ class NonNegativeRisk(WeightedRisk):
     With ``ascent`` the gradient is -grad J- while J- < 0, a rule for mini-batches that belongs to no function.
     """
 
-    corrected = True
+    non_negative = True
     logistic_weights = None
 
     def __init__(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from belated.arrays import dot, is_numpy_array
-from belated.risks import compiled_costs as compiled
+from belated.risks import compiled_costs
 from belated.risks.base import EMPTY, Risk
 from belated.risks.links import Link
 from belated.risks.losses import LogisticLoss, Loss
@@ -35,12 +35,12 @@ class WeightedRisk(Risk):
         return (self.a, self.b) if self.loss.logistic else None
 
     def _compiled(self, margins: Any) -> bool:
-        return self.loss.logistic and is_numpy_array(margins) and len(margins) >= compiled.MANY
+        return self.loss.logistic and is_numpy_array(margins) and len(margins) >= compiled_costs.MANY
 
     def value_and_gradient(self, margins: Any, shared: Any = EMPTY) -> tuple[float, Any, Any]:
         g = margins[:, 0]
         if self._compiled(margins):
-            total, gradient = compiled.logistic(g, self.a, self.b)
+            total, gradient = compiled_costs.logistic(g, self.a, self.b)
         elif self.loss.linear_odd:
             both = self.a + self.b
             total = dot(both, self.loss.value(-g)) - dot(self.a, g)
@@ -53,7 +53,7 @@ class WeightedRisk(Risk):
     def curvature(self, margins: Any, shared: Any = EMPTY) -> Any:
         g = margins[:, 0]
         if self._compiled(margins):
-            return compiled.logistic_curvature(g, self.a, self.b)[:, None]
+            return compiled_costs.logistic_curvature(g, self.a, self.b)[:, None]
         return (self.a * self.loss.curvature(g) + self.b * self.loss.curvature(-g))[:, None]
 
     def start(self) -> tuple[Floats, Floats]:

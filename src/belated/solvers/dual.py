@@ -20,7 +20,7 @@ import numba as nb
 import numpy as np
 
 from belated.risks.base import Risk
-from belated.solvers import dual_kernels as kernels
+from belated.solvers import dual_kernels
 from belated.solvers.rows import SparseRows
 from belated.solvers.stopping import gap_is_small
 from belated.typing import Floats, SmallInts
@@ -37,7 +37,6 @@ class DualSolution:
     value: float
     gap: float  # a bound on value - minimum
     n_epochs: int
-    converged: bool
 
 
 def minimise_dual(
@@ -79,7 +78,7 @@ def minimise_dual(
         missing = np.log(max(tol * abs(value), 1e-300) / gap) / np.log(rate)
         checked, next_check = epoch, epoch + int(np.clip(np.ceil(missing), 1, 10))
     total = gap + slack
-    return DualSolution(problem.coef, problem.intercept(), value, total, epoch, gap_is_small(total, value, tol))
+    return DualSolution(problem.coef, problem.intercept(), value, total, epoch)
 
 
 class _Dual:
@@ -96,14 +95,14 @@ class _Dual:
         if start is not None:
             self.bias[0] = start[-1] if free_intercept else 0.0
             z = rows.margins(start[None, : rows.shape[1]], self.bias[:1])[:, 0]
-        kernels.dual_start(a, b, rows.norms, z, _START, self.state, u)
+        dual_kernels.dual_start(a, b, rows.norms, z, _START, self.state, u)
         self.coef = rows.transpose_dot(u[:, None])[0] / (-2.0 * l2)
         self.bias[1] = -u.sum() / (2.0 * self.l2_bias) if free_intercept else 0.0
 
     def epoch(self, order: SmallInts, seed: int) -> None:
-        kernels.shuffle(order, seed)
+        dual_kernels.shuffle(order, seed)
         spread, bias_spread = 1.0 / (2.0 * self.l2), 1.0 / (2.0 * self.l2_bias) if self.free else 0.0
-        kernels.dual_epoch(*self.rows.layout, order, self.coef, self.bias, self.state, spread, bias_spread)
+        dual_kernels.dual_epoch(*self.rows.layout, order, self.coef, self.bias, self.state, spread, bias_spread)
 
     def gap(self) -> tuple[float, float, float]:
         """The duality gap, what the intercept's freedom may add to it, and the objective."""
@@ -112,13 +111,13 @@ class _Dual:
         penalty = self.l2 * float(np.einsum("i,i->", self.coef, self.coef))
         value = self.risk.value_and_gradient(margins)[0] + penalty
         parts = np.empty((nb.get_num_threads(), 2))
-        kernels.dual_sums(self.state, parts)
+        dual_kernels.dual_sums(self.state, parts)
         entropy, mass = parts.sum(axis=0)
         left = float(mass - self.target) if self.free else 0.0
         return float(value + entropy + penalty - intercept * left), 0.1 * abs(left), value
 
     def recentre(self, gap: float) -> None:
-        """Move the centre of the pull towards the intercept, which moves by as much again: so far as costs little."""
+        """Move the centre towards the intercept, by as much as the gap allows; the intercept then moves as far again."""
         self.bias[0] += np.clip(self.bias[1], -2.0 * np.sqrt(gap), 2.0 * np.sqrt(gap))
 
     def intercept(self) -> float:
@@ -128,7 +127,7 @@ class _Dual:
         z = self.rows.margins(self.coef[None, :], np.zeros(1))[:, 0]
         shift, parts = float(self.bias.sum()), np.empty((nb.get_num_threads(), 2))
         for _ in range(50):
-            kernels.shifted_shares(z, self.state, shift, parts)
+            dual_kernels.shifted_shares(z, self.state, shift, parts)
             total, slope = parts.sum(axis=0)
             step = float(np.clip((total - self.target) / max(slope, 1e-300), -1.0, 1.0))
             shift -= step

@@ -33,7 +33,7 @@ def minimise_rounded(risk: Risk, solve: Solve, start: Floats | None = None) -> S
     return replace(solution, n_iter=n_iter)
 
 
-def minimise_corrected(
+def minimise_non_negative(
     risk: Risk, solve: Solve, margins: Callable[[Floats], Floats], tol: float, start: Floats | None = None
 ) -> Solution:
     """Minimise max(J, J+) + penalty exactly, as the saddle point max over t of min J+ + t J- + penalty.
@@ -47,8 +47,7 @@ def minimise_corrected(
     if negative >= -1e-12:
         return current
     logger.warning(
-        "NnDF: the correction is at work, since ConvDF would take the negative part of the risk below 0 (to %.3g). Raise l2 if "
-        "predictions look too high.",
+        "the negative part of the risk is kept at 0; it would have gone to %.3g. Raise l2 if predictions look too high.",
         negative,
     )
     n_iter, best, closest = current.n_iter, current, np.inf

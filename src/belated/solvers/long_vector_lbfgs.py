@@ -86,7 +86,7 @@ def minimise_long(
 
 
 def _units(curvature: Any) -> Any:
-    """The length at which each variable changes the gradient by about 1."""
+    """One over the root of the curvature: in coordinates scaled by it, the curvature is about 1 in every variable."""
     xp = namespace(curvature)
     largest = float(xp.max(curvature)) if len(curvature) else 0.0
     least = 1e-12 * max(largest, 1e-300)

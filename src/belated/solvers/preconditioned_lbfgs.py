@@ -41,8 +41,8 @@ def minimise_preconditioned(
                 "maxiter": min(_RUN, max_iter - n_iter),
                 "maxfun": 20 * max_iter,
                 "maxcor": 20,
-                "maxls": 40,
-                "ftol": 0.0,
+                "maxls": 15,
+                "ftol": 1e-15,  # below this a line search looks for a decrease among rounding errors
                 "gtol": tol,
             }
             result = minimize(scaled, scaling.inverse(theta), jac=True, method="L-BFGS-B", options=options)

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from belated.features.field_matrix import FieldMatrix
-from belated.solvers import row_kernels as kernels
+from belated.solvers import row_kernels
 from belated.typing import Bools, Floats, Ints, SmallInts
 
 
@@ -105,13 +105,13 @@ class SparseRows:
         rows = cls.of(matrix)
         counts = np.empty((nb.get_num_threads(), rows.n_columns), dtype=np.int32)
         sizes = np.empty((33, len(counts)), dtype=np.int64)
-        kernels.count_columns(rows.indices, counts, sizes)
+        row_kernels.count_columns(rows.indices, counts, sizes)
         # Ordered by the number of bits of the count: a finer order would not help the cache, and this one needs no sorting.
         ends = np.cumsum(sizes[::-1]).reshape(sizes.shape)[::-1]
         columns, place = np.empty(sizes.sum(), dtype=np.int32), counts[0]
-        kernels.order_columns(place, ends - sizes, columns)
+        row_kernels.order_columns(place, ends - sizes, columns)
         indices = np.empty_like(rows.indices)
-        kernels.renumber(rows.indices, place, indices)
+        row_kernels.renumber(rows.indices, place, indices)
         return replace(rows, indices=indices, columns=columns)
 
     @cached_property
@@ -136,14 +136,14 @@ class SparseRows:
     def margins(self, coef: Floats, intercept: Floats) -> Floats:
         """Margins (n, m) under weights (m, columns) and intercepts (m,)."""
         out = np.empty((self.n, len(coef)))
-        kernels.margins(*self.layout, np.ascontiguousarray(coef.T).ravel(), intercept, out, nb.get_num_threads())
+        row_kernels.margins(*self.layout, np.ascontiguousarray(coef.T).ravel(), intercept, out, nb.get_num_threads())
         return out
 
     def transpose_dot(self, rows: Floats, squared: bool = False) -> Floats:
         """X' rows of shape (m, columns), from rows (n, m); with the squares of X's values where asked."""
         m, columns = rows.shape[1], len(self.columns)
         sums = np.empty((nb.get_num_threads(), columns * m))
-        kernels.transpose_dot(*self.layout, np.ascontiguousarray(rows), squared, sums)
+        row_kernels.transpose_dot(*self.layout, np.ascontiguousarray(rows), squared, sums)
         return sums[0].reshape(columns, m).T
 
     def logistic_pass(
@@ -153,7 +153,7 @@ class SparseRows:
         d = len(self.columns)
         coef, level = theta[:d], float(theta[d]) if len(theta) > d else 0.0
         gradient, parts = np.empty(len(theta)), np.empty((len(work), 2))
-        kernels.logistic_pass(*self.layout, coef, level, *weights, 2.0 * l2, work, gradient[:d], parts)
+        row_kernels.logistic_pass(*self.layout, coef, level, *weights, 2.0 * l2, work, gradient[:d], parts)
         value, gradient[d:] = parts.sum(axis=0)
         return float(value), gradient
 
@@ -167,7 +167,7 @@ class SparseRows:
             return np.full(self.n, float(self.k))
         if self.indptr is None:
             norms = np.empty(self.n)
-            kernels.field_norms(self.indices, self.k, norms)
+            row_kernels.field_norms(self.indices, self.k, norms)
             return norms
         matrix = self.to_csr()
         matrix.data **= 2

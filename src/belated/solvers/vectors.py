@@ -1,6 +1,6 @@
 """The vector work of L-BFGS, for NumPy (compiled) and for torch: a few fused passes over a basis of long vectors.
 
-Row 0 of the basis is the gradient, in units of its own; after it come pairs of a step and the change of gradient along it.
+Row 0 of the basis is the gradient in scaled coordinates; after it come pairs of a step and the change of gradient along it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class CompiledVectors:
         return self.parts.sum(axis=0)[:, :used]
 
     def farthest(self, unit: Floats) -> float:
-        """The largest entry of the direction, in the variables' own units."""
+        """The largest entry of the direction, in unscaled coordinates."""
         return float(np.abs(self.direction * unit).max(initial=0.0))
 
 
@@ -132,7 +132,7 @@ def _combine(basis: Floats, weights: Floats, out: Floats) -> None:
 
 @nb.njit(cache=True, parallel=True)
 def _move(theta: Floats, length: float, direction: Floats, unit: Floats, trial: Floats) -> None:
-    """trial = theta + length * direction, which is in units of its own."""
+    """trial = theta + length * direction, which is in scaled coordinates."""
     for j in nb.prange(theta.size):
         trial[j] = theta[j] + length * direction[j] * unit[j]
 
