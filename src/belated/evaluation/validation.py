@@ -78,7 +78,7 @@ def set_clock_back(labels: Labels) -> Split | None:
     train, known = then.mature, then.early
     if not labels.y.any() or not known[train].any() or known[train].all():
         return None
-    # Without a horizon nobody knew, back then, what comes after the oldest age of then: that is as far as predictions go.
+    # Without a horizon, what counts is what comes by the oldest age of back then: nothing that was known says more.
     horizon = oldest - back if labels.horizon is None else labels.horizon
     seen = delay_curve(labels.elapsed, labels.delay, horizon, weight=labels.weight).seen(labels.elapsed)
     y = labels.y & (np.where(labels.y, labels.delay, np.inf) <= horizon + labels.tie_width)
@@ -91,7 +91,7 @@ def set_clock_back(labels: Labels) -> Split | None:
         np.where(known, labels.delay, np.nan)[train],
         labels.weight[train],
         None if labels.window is None else min(labels.window, (oldest - back) / 2.0),
-        horizon,
+        labels.horizon,
     )
     return Split(back, train, past, valid, y[valid] / seen[valid], labels.weight[valid])
 
