@@ -278,7 +278,8 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         is_table = _is_table(X)
         kind = "a table" if is_table else "an array"
         if not reset and kind != self._kind_of_X_:
-            raise ValueError(f"X is {kind} now but was {self._kind_of_X_} in fit. Pass the same kind.")
+            how = " Make one with FieldMatrix.from_frame(table)." if "FieldMatrix" in self._kind_of_X_ else ""
+            raise ValueError(f"X is {kind} now but was {self._kind_of_X_} in fit. Pass the same kind.{how}")
         if reset:
             self._kind_of_X_ = kind
         if is_table:
@@ -351,5 +352,7 @@ def _log(method: Method, labels: Labels) -> None:
         logger.info(
             "%r: window %g, %d rows, %d of them younger, %d positives late", method, labels.window, n, young, late
         )
+    elif method.needs_times and labels.all_final:
+        logger.info("%r: %d rows without times, so all labels count as final and nothing is corrected", method, n)
     else:
         logger.info("%r: %d rows", method, n)

@@ -89,6 +89,13 @@ def test_the_classifier_says_what_a_duration_is_in_days(value, days):
         parse_age(value, "window")
 
 
+def test_signs_and_ambiguous_units():
+    with pytest.raises(ValueError, match="horizon=-3 must be longer than zero"):
+        parse_duration(-3, "horizon")
+    with pytest.raises(ValueError, match=r"in the unit of elapsed\. Write it without a unit"):
+        parse_age("6m", "horizon")
+
+
 def test_every_door_takes_the_same():
     """Whatever is asked of a log goes through one reader: text and timedeltas give the same."""
     clicks = simulate_campaigns(3000)

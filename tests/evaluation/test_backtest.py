@@ -94,6 +94,10 @@ def test_nothing_after_a_cutoff_changes_what_is_fitted_there(result):
     assert not np.array_equal(result.cutoffs[0].y, changed.cutoffs[0].y)
 
 
+def test_a_result_is_shown_in_one_line(result):
+    assert repr(result).startswith("Backtest(4 methods at 3 cut-offs from 20") and len(repr(result)) < 250
+
+
 def test_row_order_does_not_matter(result):
     shuffled = backtest(make_log(change=lambda frame: frame.sample(frac=1, random_state=1)), **ASK)
     for a, b in zip(result.cutoffs, shuffled.cutoffs, strict=True):

@@ -70,7 +70,7 @@ def parse_duration(value: Any, name: str, clock: str = "datetime") -> int:
 def _from_seconds(value: Any, name: str, clock: str) -> int:
     if not np.isfinite(value):
         raise ValueError(f"{name}={value!r} is not a duration.")
-    if clock != "seconds":
+    if clock != "seconds" and value > 0:
         raise ValueError(
             f"{name}={value!r} has no unit, and this log holds datetimes. Write for example '{value}d' or a timedelta."
         )
@@ -124,4 +124,4 @@ def _hint(value: Any, name: str) -> str:
     try:
         return f" Where that is days, write {to_days(parse_duration(value, name)):g}."
     except ValueError:
-        return ""
+        return " Write it without a unit." if isinstance(value, str) else ""

@@ -45,7 +45,7 @@ from belated.typing import Bools, Floats
 logger = logging.getLogger("belated")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Backtest:
     """Results at all cut-offs; :meth:`summary` and :meth:`recommend` say what they mean."""
 
@@ -54,6 +54,14 @@ class Backtest:
     cutoffs: list[CutoffResult]
     model: Model
     chosen: dict[str, Method]
+
+    def __repr__(self) -> str:
+        first, last = self.cutoffs[0].as_of, self.cutoffs[-1].as_of
+        tested = sum(len(cutoff.y) for cutoff in self.cutoffs)
+        return (
+            f"Backtest({len(self.methods)} methods at {len(self.cutoffs)} cut-offs from {first} to {last}, {tested} rows tested; "
+            f"recommend() says which to use, summary() has all numbers)"
+        )
 
     @property
     def methods(self) -> list[str]:
