@@ -36,7 +36,8 @@ def objective(coef: np.ndarray, intercept: float) -> float:
 
 
 def ours() -> float:
-    return LinearModel(l2=L2).fit(matrix, risk).objective_
+    model = LinearModel(l2=L2)
+    return model.fit(model.encode(matrix, None), risk).objective_
 
 
 def theirs(solver: str, tol: float) -> float:

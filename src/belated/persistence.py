@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from belated.methods import METHODS
 from belated.tables.writing import write_beside
@@ -86,7 +86,7 @@ class ModelFile:
         write_beside(path, write)
 
     @classmethod
-    def load(cls, path: str | Path) -> ModelFile:
+    def load(cls, path: str | Path) -> Self:
         import skops.io
 
         path = Path(path)

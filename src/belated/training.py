@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 from typing import Any
 
 import narwhals as nw
@@ -39,11 +38,6 @@ class TrainedModel(ModelFile):
             parts += [f"have {', '.join(map(repr, extra))}, which training did not"] if extra else []
             raise ValueError(f"the rows {' and '.join(parts)}. Give the columns that the model was trained on.")
         return self.classifier.predict_proba(table.select(list(self.features)).to_native())[:, 1]
-
-    @classmethod
-    def load(cls, path: str | Path) -> TrainedModel:
-        file = ModelFile.load(path)
-        return cls(file.classifier, file.features, file.others, file.about)
 
 
 def train(

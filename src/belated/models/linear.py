@@ -83,9 +83,8 @@ class LinearModel(Model):
         self.encoder_, self._hashed = None, isinstance(X, FieldMatrix)
         if nw.dependencies.is_into_dataframe(X):
             self.encoder_ = TableEncoder() if self.encoder is None else clone(self.encoder)
-            self.encoder_.set_output(
-                transform="default"
-            )  # a matrix, whatever scikit-learn is configured to give people
+            # A matrix, whatever scikit-learn is configured to give people.
+            self.encoder_.set_output(transform="default")
             X = self.encoder_.fit_transform(X, sample_weight=weight)
         device = resolve_device(self.device)
         rows: PlainRows | SparseRows

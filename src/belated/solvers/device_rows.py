@@ -52,9 +52,9 @@ class DeviceRows:
     """
 
     host: PlainRows | SparseRows
-    matrix: Tensor  # of float32, like the next two
+    matrix: Tensor  # of float32 unless exact, like the next
     transposed: Tensor
-    squared: Tensor  # the transposed matrix with squared values
+    squared: Tensor  # the transposed matrix with squared values, always of float32
     device: str
     exact: bool = False
     wide: ClassVar[bool] = True
