@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,11 +33,10 @@ from belated.methods.base import Method
 from belated.methods.biased import BL
 from belated.models.base import Model
 from belated.models.linear import LinearModel
+from belated.notices import logger
 from belated.persistence import ModelFile
 from belated.tables.frames import column_names, open_table, take_rows
 from belated.typing import Bools, Floats
-
-logger = logging.getLogger("belated")
 
 
 def _gives_probabilities(classifier: DelayedFeedbackClassifier) -> bool:

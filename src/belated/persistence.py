@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
 import platform
+import zlib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
+from zipfile import BadZipFile, ZipFile
 
-from belated.methods import METHODS
+from belated.model_schema import CLASSIFIER, FORMAT, format_of, strange_parts, trusted
 from belated.tables.writing import write_beside
 
 if TYPE_CHECKING:
     from belated.classifier import DelayedFeedbackClassifier
-
-_FORMAT = 2
-_CLASSIFIER = "belated.classifier.DelayedFeedbackClassifier"
-# Every class that a model file may name, beside NumPy's arrays and the like. A class that is not here is never built.
-_KNOWN = {
-    _CLASSIFIER,
-    "belated.features.encoder.TableEncoder",
-    *(f"belated.features.column_encodings.{name}Column" for name in ("Number", "Bucket", "Category", "Hashed")),
-    "belated.models.linear.LinearModel",
-    "belated.models.sparse_coefficients.SparseCoefficients",
-    *(f"belated.risks.losses.{name}Loss" for name in ("Logistic", "Squared", "DoubleHinge")),
-    *(f"belated.risks.links.{name}" for name in ("Sigmoid", "Halfway", "SignOnly", "Ratio")),
-    "belated.risks.cure.CureLink",
-    "belated.risks.hazard.HazardLink",
-    *(f"belated.risks.delay_laws.{name}" for name in ("Exponential", "Weibull", "Piecewise")),
-    *(f"belated.methods.{file}.{name}" for file, name, _ in METHODS.values()),
-}
 
 
 @dataclass(frozen=True)
@@ -65,7 +51,7 @@ class ModelFile:
         }
         data = skops.io.dumps(
             {
-                "format": _FORMAT,
+                "format": FORMAT,
                 "classifier": self.classifier,
                 "features": self.features,
                 "others": self.others,
@@ -73,7 +59,7 @@ class ModelFile:
             }
         )
 
-        foreign = [name for name in skops.io.get_untrusted_types(data=data) if name not in _KNOWN]
+        foreign = strange_parts(_schema(data))
         if foreign:
             raise ValueError(
                 f"{Path(path).name}: not written, because {', '.join(foreign[:3])} is no part of belated, and a file with it "
@@ -92,29 +78,66 @@ class ModelFile:
         path = Path(path)
         if not path.is_file():
             raise ValueError(f"{path}: there is no such file.")
+        data = path.read_bytes()
         try:
-            data = path.read_bytes() or b"nothing"
-            unknown = skops.io.get_untrusted_types(data=data)
+            schema = _schema(data)
+        except (BadZipFile, KeyError, ValueError, RuntimeError, NotImplementedError, zlib.error):
+            raise ValueError(f"{path.name}: not a model saved by belated, or cut short or damaged since.") from None
+        _check_schema(schema, path.name)
+        try:
+            state = skops.io.loads(data, trusted=trusted())
+            _check_state(state)
+            about = json.loads(state["about"])
         except Exception as error:
-            raise ValueError(f"{path.name}: not a model saved by belated ({type(error).__name__}: {error}).") from None
-        strange = [name for name in unknown if name not in _KNOWN]
-        if strange:
             raise ValueError(
-                f"{path.name}: refused, because it holds {', '.join(strange[:3])}, which is no part of a model that this version "
-                f"of belated writes. Do not trust this file unless you know where it comes from."
-            )
-        state = skops.io.loads(data, trusted=unknown)
-        if not isinstance(state, dict) or state.get("format") != _FORMAT or not _is_whole(state):
-            raise ValueError(f"{path.name}: not a model saved by this version of belated.")
-        return cls(state["classifier"], state["features"], state["others"], json.loads(state["about"]))
+                f"{path.name}: a model saved by belated that was damaged or changed since ({type(error).__name__}: {error}). Train it "
+                f"again, or take the file from where it came."
+            ) from None
+        return cls(state["classifier"], state["features"], state["others"], about)
 
 
-def _is_whole(state: dict[str, Any]) -> bool:
-    kind = type(state.get("classifier"))
-    kinds = {"features": dict, "others": list, "about": str}
-    return f"{kind.__module__}.{kind.__qualname__}" == _CLASSIFIER and all(
-        isinstance(state.get(key), kind) for key, kind in kinds.items()
-    )
+def _schema(data: bytes) -> Any:
+    """What a file says that it holds, as plain data."""
+    with ZipFile(io.BytesIO(data)) as file:
+        return json.loads(file.read("schema.json"))
+
+
+def _check_schema(schema: Any, name: str) -> None:
+    """Refuse, before anything is built, what this version of belated would not have written."""
+    strange = strange_parts(schema)
+    foreign = [part for part in strange if not part.startswith("belated.")]
+    if foreign:
+        raise ValueError(
+            f"{name}: refused, because it holds {', '.join(foreign[:3])}, which is no part of a model that belated writes. Nothing "
+            f"of it was loaded. Do not trust this file unless you know where it comes from."
+        )
+    form = format_of(schema)
+    if form is None:
+        raise ValueError(f"{name}: not a model saved by belated.")
+    if form != FORMAT:
+        raise ValueError(
+            f"{name}: a model file of format {form!r}, and this version of belated ({version('belated')}) reads format {FORMAT}. Use "
+            f"the version that wrote it, or train the model again."
+        )
+    if strange:
+        raise ValueError(
+            f"{name}: refused, because it holds {', '.join(strange[:3])}, which this version of belated ({version('belated')}) does not "
+            f"have in a model. Use the version that wrote it, or train the model again."
+        )
+
+
+def _check_state(state: Any) -> None:
+    kinds = {"classifier": object, "features": dict, "others": list, "about": str}
+    wrong = [key for key, kind in kinds.items() if not isinstance(state.get(key), kind)]
+    if wrong:
+        raise ValueError(f"{wrong[0]} is missing or of another kind")
+    kind = type(state["classifier"])
+    if f"{kind.__module__}.{kind.__qualname__}" != CLASSIFIER:
+        raise ValueError(f"the classifier is a {kind.__qualname__}")
+    fitted = vars(state["classifier"])
+    lost = [name for name in ("classes_", "method_", "model_", "link_") if name not in fitted]
+    if lost:
+        raise ValueError(f"the classifier has no {lost[0]}")
 
 
 def load(path: str | Path) -> DelayedFeedbackClassifier:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 import narwhals as nw
@@ -16,11 +15,10 @@ from belated.evaluation.validation import L2_GRID, Choice, choose_l2
 from belated.evaluation.window import suggest_window
 from belated.methods import resolve_method
 from belated.models.linear import LinearModel
+from belated.notices import logger
 from belated.persistence import ModelFile
 from belated.tables.frames import kinds_of, open_table
 from belated.typing import Floats
-
-logger = logging.getLogger("belated")
 
 
 class TrainedModel(ModelFile):

@@ -112,7 +112,7 @@ def test_broken_files_leave_nothing_behind(criteo, case):
     with pytest.raises(ValueError, match=message):
         ingest_criteo(folder / "bad.txt", folder / "bad", progress=False)
     assert not (folder / "bad").exists()
-    assert not (folder / "bad.partial").exists()
+    assert not list(folder.glob(".*.partial"))
 
 
 def test_an_interrupted_ingestion_keeps_the_log_that_was_there(criteo, monkeypatch):
@@ -127,7 +127,7 @@ def test_an_interrupted_ingestion_keeps_the_log_that_was_there(criteo, monkeypat
     with pytest.raises(KeyboardInterrupt):
         ingest_criteo(folder / "data.txt", folder / "log", progress=False)
     assert_array_equal(EventLog.open(folder / "log")._arrival, before)
-    assert not (folder / "log.partial").exists()
+    assert not list(folder.glob(".*.partial"))
 
 
 def test_folders_that_are_no_logs(tmp_path):
@@ -136,3 +136,21 @@ def test_folders_that_are_no_logs(tmp_path):
     FieldMatrix(np.zeros((2, 2), dtype=np.int32), 4).save(tmp_path / "fields")
     with pytest.raises(ValueError, match="holds no log"):
         EventLog.open(tmp_path / "fields")
+
+
+def test_an_ingestion_does_not_delete_what_it_did_not_write(criteo):
+    folder, _, _ = criteo
+    (folder / "mine").mkdir()
+    (folder / "mine" / "thesis.txt").write_text("years of work")
+    with pytest.raises(ValueError, match=r"mine: holds thesis.txt, which would be lost"):
+        ingest_criteo(folder / "data.txt", folder / "mine", progress=False)
+    assert (folder / "mine" / "thesis.txt").read_text() == "years of work"
+
+
+def test_a_zone_on_one_side_only_is_refused(tmp_path):
+    times = pa.array([0, 3600 * 10**6], pa.timestamp("us"))
+    table = pa.table({"click": times.cast(pa.timestamp("us", "Europe/Lisbon")), "sale": times, "x": ["a", "b"]})
+    pq.write_table(table, tmp_path / "mixed.parquet")
+    with pytest.raises(ValueError, match=r"column 'click' has a time zone and column 'sale' has none"):
+        ingest_parquet(tmp_path / "mixed.parquet", tmp_path / "log", arrival="click", outcome="sale", progress=False)
+    assert not (tmp_path / "log").exists()

@@ -16,6 +16,7 @@ from belated.cli import main
 from belated.data.criteo_format import CRITEO_FIELDS, bucket, ingest_criteo
 from belated.datasets import criteo_simulator as simulator
 from belated.datasets.criteo_simulator import is_simulated, simulate_criteo
+from belated.notices import quietly
 from belated.reproduce import criteo_table as experiment
 from belated.reproduce.criteo_table import reproduce_criteo, show
 
@@ -185,7 +186,7 @@ def test_convdf_falls_without_bound_but_for_the_penalty_and_nndf_does_not(file, 
     task = experiment.Task(str(tmp_path / "log"), sample=0.1, columns=2**20)
     data = experiment._training(task, 54)
     for name, low, high in (("ConvDF", -np.inf, -1.0), ("NnDF", -1e-6, 0.1)):
-        with experiment.quietly():
+        with quietly():
             (fit,) = experiment.fit_path(data.model, data.encoded, experiment.TABLE_METHODS[name], data.known, [1e-7])
         assert low < fit.model.objective_ < high
 

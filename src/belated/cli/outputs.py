@@ -11,6 +11,8 @@ from typing import IO, Any
 
 def may_write(inputs: list[Path | None], *files: Path | None) -> None:
     """Refuse files that cannot be written, or that the command reads."""
+    from belated.tables.writing import is_plain
+
     taken = {file.resolve() for file in inputs if file is not None}
     for file in files:
         if file is None:
@@ -19,9 +21,10 @@ def may_write(inputs: list[Path | None], *files: Path | None) -> None:
             raise ValueError(f"{file}: there is no folder {file.parent}.")
         if file.is_dir():
             raise ValueError(f"{file}: is a folder; name a file.")
-        if not os.access(file.parent, os.W_OK):
-            raise ValueError(f"{file}: nothing can be written to {file.parent}.")
-        if file.resolve() in taken:
+        place = file.parent if is_plain(file) else file
+        if not os.access(place, os.W_OK):
+            raise ValueError(f"{file}: nothing can be written to {place}.")
+        if is_plain(file) and file.resolve() in taken:
             raise ValueError(f"{file}: is read, or written, by this command already; name another file.")
         taken.add(file.resolve())
 

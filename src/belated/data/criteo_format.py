@@ -16,6 +16,7 @@ from rich.progress import Progress
 from belated.data.ingest import LogWriter
 from belated.data.times import NEVER, TimeColumn
 from belated.features.hashing import MISSING, field_starts, fold, into, mix
+from belated.threads import compiled
 from belated.typing import Ints, SmallInts
 
 CRITEO_FIELDS = [*(f"int{i}" for i in range(1, 9)), *(f"cat{i}" for i in range(1, 10))]
@@ -80,7 +81,7 @@ def bucket(value: int) -> int:
 _EDGES = np.array([-((2 ** (b - 1) - 3**b) // 2**b) for b in range(1, 108)])
 
 
-@nb.njit(cache=True, parallel=True)
+@compiled()
 def _parse(
     block: Any,
     ends: Any,
@@ -142,7 +143,7 @@ def _parse(
         tabs[line] = seen if good and p == end else -1
 
 
-@nb.njit(cache=True, parallel=True)
+@compiled()
 def _line_ends(block: NDArray[np.uint8]) -> Ints:
     """Where the line feeds are."""
     parts = 16

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -26,11 +25,10 @@ from belated.data.log_columns import (
 from belated.data.snapshot import Snapshot
 from belated.data.times import NEVER, TimeColumn, parse_instant, show_instant
 from belated.features.field_matrix import FieldMatrix
+from belated.notices import logger
 from belated.tables.frames import decoded, open_table, require, take_rows, to_arrow
 from belated.tables.refusal import refuse
 from belated.typing import Bools, Ints
-
-logger = logging.getLogger("belated")
 
 
 class EventLog:

@@ -7,8 +7,6 @@ The result is a folder that :meth:`belated.EventLog.open` reads without loading 
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,13 +17,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.progress import track
 
+from belated.data.log_columns import check_clocks
 from belated.data.times import NEVER, TimeColumn, read_times
-from belated.features.field_matrix import FieldMatrix
+from belated.features.field_matrix import FIELD_FILES, FieldMatrix
 from belated.tables.frames import require, to_arrow
 from belated.tables.refusal import refuse
+from belated.tables.writing import folder_beside
 from belated.typing import SmallInts
 
 _BATCH = 262_144  # rows of Parquet at a time
+_LOG_FILES = {"arrival.npy", "outcome.npy", "log.json"}
 _HEADER = 128  # bytes; room for the header of any .npy file that is written here
 
 
@@ -40,7 +41,10 @@ def ingest_parquet(
     seed: int = 0,
     progress: bool = True,
 ) -> None:
-    """Read a Parquet file into the folder ``out``, hashing every feature column as a category."""
+    """Read a Parquet file into the folder ``out``, hashing every feature column as a category.
+
+    The folder must be new, empty, or hold an ingested log alone, which is replaced when the new one is whole.
+    """
     file = pq.ParquetFile(path)
     names = file.schema_arrow.names
     chosen = [name for name in names if name not in (arrival, outcome)] if features is None else list(features)
@@ -62,13 +66,12 @@ class LogWriter:
 
     def __init__(self, out: str | Path, n_fields: int, n_columns: int) -> None:
         self.out, self.n_fields, self.n_columns = Path(out), n_fields, n_columns
-        self.beside = self.out.with_name(self.out.name + ".partial")
+        self.folder = folder_beside(self.out, {*FIELD_FILES, *_LOG_FILES})
         self.n, self.clock, self.zoned = 0, "", False
         self.latest = -NEVER
 
     def __enter__(self) -> LogWriter:
-        shutil.rmtree(self.beside, ignore_errors=True)
-        self.beside.mkdir(parents=True)
+        self.beside = self.folder.__enter__()
         self.files = {name: (self.beside / f"{name}.npy").open("wb") for name in ("indices", "arrival", "outcome")}
         for file in self.files.values():
             file.write(b" " * _HEADER)
@@ -79,10 +82,11 @@ class LogWriter:
         refuse(start.missing, names[0], "{count} missing, and every row must have arrived", missing, "Drop these rows.")
         early = ~end.missing & (end.micros < start.micros)
         refuse(early, names[1], "{count} before the arrival", end.micros / 1e6, "Correct or drop these rows.")
-        clocks = {column.clock for column in (start, end)} - {"empty"} | ({self.clock} if self.clock else set())
-        if len(clocks) > 1:
+        check_clocks(start, names[0], end, names[1])
+        if self.n and (start.clock, start.zoned) != (self.clock, self.zoned):
             raise ValueError(
-                f"columns {names[0]!r} and {names[1]!r} mix {' and '.join(sorted(clocks))}: use one kind of time."
+                f"column {names[0]!r} changes its kind after {self.n} rows, from {_kind(self.clock, self.zoned)} to "
+                f"{_kind(start.clock, start.zoned)}: use one kind of time throughout."
             )
         self.clock, self.zoned, self.n = start.clock, start.zoned, self.n + len(indices)
         outcome = np.where(end.missing, NEVER, end.micros)
@@ -92,24 +96,32 @@ class LogWriter:
             np.ascontiguousarray(array).tofile(self.files[name])
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        for file in self.files.values():
-            file.close()
-        if kind is not None or self.n == 0:
-            shutil.rmtree(self.beside, ignore_errors=True)
+        try:
+            for file in self.files.values():
+                file.close()
             if kind is None:
-                raise ValueError("the file holds no rows.")
-            return
-        for name, kind_, shape in (
+                self._finish()
+        except BaseException as late:
+            self.folder.__exit__(type(late), late, late.__traceback__)
+            raise
+        self.folder.__exit__(kind, error, trace)
+
+    def _finish(self) -> None:
+        if self.n == 0:
+            raise ValueError("the file holds no rows.")
+        for name, kind, shape in (
             ("indices", "<i4", (self.n, self.n_fields)),
             ("arrival", "<i8", (self.n,)),
             ("outcome", "<i8", (self.n,)),
         ):
             with (self.beside / f"{name}.npy").open("r+b") as again:
-                np.lib.format.write_array_header_1_0(again, {"descr": kind_, "fortran_order": False, "shape": shape})
+                np.lib.format.write_array_header_1_0(again, {"descr": kind, "fortran_order": False, "shape": shape})
                 assert again.tell() == _HEADER
         (self.beside / "fields.json").write_text(json.dumps({"n_columns": self.n_columns}))
         (self.beside / "log.json").write_text(
             json.dumps({"clock": self.clock, "zoned": self.zoned, "until": self.latest})
         )
-        shutil.rmtree(self.out, ignore_errors=True)
-        os.replace(self.beside, self.out)
+
+
+def _kind(clock: str, zoned: bool) -> str:
+    return clock if clock != "datetime" else f"datetime {'with' if zoned else 'without'} a zone"

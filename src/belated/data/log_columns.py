@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Any
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from belated.data.times import TimeColumn, read_times, refuse_zoneless, show_instant
+from belated.notices import warn
 from belated.tables.frames import decoded, is_text, require, to_arrow
 from belated.tables.refusal import refuse
 from belated.typing import Bools, Ints
@@ -130,7 +130,7 @@ def warn_left_out(rows: Bools, keys: Any, key: str, what: str) -> None:
     count = int(rows.sum())
     if count:
         first = int(np.argmax(rows))
-        warnings.warn(
+        warn(
             f"{count} of {len(rows)} outcomes {what} and were left out, the first at row {first} of the outcomes "
             f"({key}={keys[first].as_py()!r}).",
             OutcomeWarning,

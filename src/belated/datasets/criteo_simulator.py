@@ -6,10 +6,9 @@ The public file (Chapelle, KDD 2014) may not be redistributed, so this one stand
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +18,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from belated.data.criteo_format import open_text
+from belated.tables.writing import write_beside
 from belated.typing import Floats, Ints
 
 ROWS, DAYS = 15_898_883, 60
@@ -84,17 +84,14 @@ def simulate_criteo(
     counts = np.diff(np.rint(np.cumsum(weight) / weight.sum() * rows).astype(int), prepend=0)
     pilot = [_draw(world, day, 3000, np.random.default_rng([seed, day, 1]))[0] for day in range(DAYS)]
     base = brentq(lambda level: expit(np.concatenate(pilot) + level).mean() - RATE, -20, 20)
-    path = Path(path)
-    beside = path.with_name(path.name + ".partial")
     options = pc.WriteOptions(include_header=False, delimiter="\t", quoting_style="none")
-    try:
-        with beside.open("wb") as out:
-            for day in track(range(DAYS), "Simulating", disable=not progress, transient=True):
-                if counts[day]:
-                    pc.write_csv(_day(world, day, int(counts[day]), base, seed), out, options)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+
+    def write(out: IO[bytes]) -> None:
+        for day in track(range(DAYS), "Simulating", disable=not progress, transient=True):
+            if counts[day]:
+                pc.write_csv(_day(world, day, int(counts[day]), base, seed), out, options)
+
+    write_beside(path, write)
 
 
 def is_simulated(path: str | Path) -> bool:

@@ -6,7 +6,6 @@ Portugal, stays from July 2015 to August 2017. The data is not part of this pack
 
 from __future__ import annotations
 
-import logging
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-logger = logging.getLogger("belated")
+from belated.notices import logger
 
 _MONTHS = [date(2000, month, 1).strftime("%B") for month in range(1, 13)]
 _NUMBERS = [

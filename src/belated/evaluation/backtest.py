@@ -7,7 +7,6 @@ on what is fitted there. The one exception is the oracle, which is BL with the f
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -26,7 +25,7 @@ from belated.data.event_log import EventLog
 from belated.data.labels import check_labels
 from belated.data.times import show_instant
 from belated.evaluation.cutoff_plan import plan_cutoffs
-from belated.evaluation.fitting import fit_path, quietly
+from belated.evaluation.fitting import fit_path
 from belated.evaluation.progress import progress_file
 from belated.evaluation.recommendation import Recommendation, recommend
 from belated.evaluation.results import CutoffResult, ResultStore, Settings
@@ -39,10 +38,9 @@ from belated.methods.base import Method
 from belated.methods.biased import BL
 from belated.models.base import Model
 from belated.models.linear import LinearModel
+from belated.notices import logger, quietly
 from belated.tables.frames import as_text, open_table, require
 from belated.typing import Bools, Floats
-
-logger = logging.getLogger("belated")
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -16,8 +13,6 @@ from belated.methods.base import Method
 from belated.models.base import Model
 from belated.risks.links import Link
 from belated.typing import Floats
-
-logger = logging.getLogger("belated")
 
 
 @dataclass(frozen=True)
@@ -50,16 +45,3 @@ def fit_path(
         found = engine.path(encoded, risk, values) if has_path else [engine.fit(encoded, risk)]
         fits += [FittedMethod(one, risk.link, getattr(one, "l2", None)) for one in found]
     return fits
-
-
-@contextmanager
-def quietly() -> Iterator[None]:
-    """Without warnings and log messages: many fits are only tried, and nobody wants to hear of each."""
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logger.setLevel(level)

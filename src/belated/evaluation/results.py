@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
-import os
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from zipfile import BadZipFile
 
 import joblib
@@ -19,9 +17,9 @@ from numpy.typing import NDArray
 from belated.data.event_log import EventLog
 from belated.methods.base import Method
 from belated.models.base import Model
+from belated.notices import logger
+from belated.tables.writing import write_beside
 from belated.typing import Bools, Floats
-
-logger = logging.getLogger("belated")
 
 
 @dataclass(frozen=True)
@@ -108,6 +106,12 @@ class ResultStore:
         }
         if result.group is not None:
             arrays["group"] = result.group
-        beside = self._path(instant).with_suffix(".partial.npz")
-        np.savez(beside, about=np.array(json.dumps(about)), **arrays)
-        os.replace(beside, self._path(instant))
+
+        def write(file: IO[bytes]) -> None:
+            np.savez(file, about=np.array(json.dumps(about)), **arrays)
+
+        try:
+            write_beside(self._path(instant), write)
+        except OSError as error:  # a full disk costs the cache, not the comparison
+            logger.error("the cache is not kept from here on: %s", error)
+            self.folder = None

@@ -13,7 +13,6 @@ is an unbiased estimate of a row's final log likelihood. Nothing later than the 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,13 +22,12 @@ import numpy as np
 from belated.data.labels import Labels, check_labels
 from belated.data.time_grid import grid_step
 from belated.evaluation.delay_curve import delay_curve
-from belated.evaluation.fitting import fit_path, quietly
+from belated.evaluation.fitting import fit_path
 from belated.methods.base import Method
 from belated.models.base import Model
+from belated.notices import logger, quietly
 from belated.tables.frames import take_rows
 from belated.typing import Bools, Floats
-
-logger = logging.getLogger("belated")
 
 AUTO = ("bl", "tw", "rescale", "fsiw", "nndf", "dfm", "dfm-piecewise", "hazard")
 L2_GRID = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,10 @@ from scipy import sparse
 
 from belated.features.hashing import field_starts, hash_column
 from belated.tables.frames import open_table, to_arrow
+from belated.tables.writing import folder_beside
 from belated.typing import SmallInts
+
+FIELD_FILES = {"indices.npy", "fields.json"}
 
 
 class FieldMatrix:
@@ -111,16 +112,10 @@ class FieldMatrix:
         return sparse.csr_array((np.ones(n * k), self.indices.ravel(), indptr), shape=self.shape)
 
     def save(self, path: str | Path) -> None:
-        """Write to a folder, which appears only when it is whole."""
-        path = Path(path)
-        beside = path.with_name(path.name + ".partial")
-        shutil.rmtree(beside, ignore_errors=True)
-        beside.mkdir(parents=True)
-        np.save(beside / "indices.npy", self.indices)
-        (beside / "fields.json").write_text(json.dumps({"n_columns": self.n_columns}))
-        if path.exists():
-            shutil.rmtree(path)
-        os.replace(beside, path)
+        """Write to a folder, which appears only when it is whole. It must be new, empty, or hold a saved matrix alone."""
+        with folder_beside(path, FIELD_FILES) as folder:
+            np.save(folder / "indices.npy", self.indices)
+            (folder / "fields.json").write_text(json.dumps({"n_columns": self.n_columns}))
 
     @classmethod
     def open(cls, path: str | Path) -> FieldMatrix:

@@ -20,6 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from belated.tables.frames import decoded, is_text
+from belated.threads import compiled
 from belated.typing import Ints, SmallInts
 
 Bytes = NDArray[np.uint8]
@@ -64,7 +65,7 @@ def field_starts(names: list[str], seed: int) -> NDArray[np.uint64]:
     return np.array([_start(np.frombuffer(name.encode(), np.uint8), seed) for name in names], dtype=np.uint64)
 
 
-@nb.njit(cache=True, parallel=True)
+@compiled()
 def _hash_text(offsets: Any, data: Bytes, valid: Any, start: Any, n_columns: Any, out: SmallInts) -> None:
     for i in nb.prange(out.size):
         h = start
@@ -76,7 +77,7 @@ def _hash_text(offsets: Any, data: Bytes, valid: Any, start: Any, n_columns: Any
         out[i] = into(mix(h), n_columns)
 
 
-@nb.njit(cache=True, parallel=True)
+@compiled()
 def _hash_whole(values: Ints, valid: Any, start: Any, n_columns: Any, out: SmallInts) -> None:
     for i in nb.prange(out.size):
         h = start

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import ClassVar, Protocol
 
 from sklearn.base import BaseEstimator
 
 from belated.data.labels import Labels
+from belated.notices import warn
 from belated.risks.base import Risk
 from belated.risks.losses import Loss, resolve_loss
 from belated.risks.weighted import WeightedRisk
@@ -95,7 +95,7 @@ def require_mature_positives(labels: Labels, name: str) -> None:
 
 def warn_if_nothing_late(labels: Labels, name: str) -> None:
     if labels.elapsed is not None and not labels.late.any():
-        warnings.warn(
+        warn(
             f"no positive arrived during the last window ({labels.window:g}), so {name} has nothing to correct and equals BL.",
             UserWarning,
             stacklevel=4,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any
@@ -18,12 +17,13 @@ from belated.features.field_matrix import FieldMatrix
 from belated.models.base import Model, require_risk
 from belated.models.linear_objective import DENSE_BLOCK, Design, LinearObjective
 from belated.models.sparse_coefficients import SparseCoefficients
+from belated.notices import warn
 from belated.risks.base import Risk
-from belated.solvers import row_kernels
 from belated.solvers.device_rows import DeviceRows, resolve_device
 from belated.solvers.kinked_risks import minimise_non_negative, minimise_rounded
 from belated.solvers.rows import PlainRows, SparseRows
 from belated.solvers.stopping import Solution
+from belated.threads import threads
 from belated.typing import Bools, Floats, Ints
 
 # Floating point cannot always reach `tol`; a gradient this small is no reason to warn.
@@ -163,13 +163,13 @@ class LinearModel(Model):
             return problem.join([solve(*part) for part in zip(smooth.parts, starts, free, strict=True)])
 
         problem = LinearObjective(rows, risk, self.l2, self.fit_intercept)
-        with row_kernels.threads(rows.size):
+        with threads(rows.size):
             if risk.non_negative:
                 solution = minimise_non_negative(risk, solve, problem.margins, self.tol, start)
             else:
                 solution = minimise_rounded(risk, solve, start)
         if solution.gradient_norm > max(self.tol, _GOOD_ENOUGH):
-            warnings.warn(
+            warn(
                 f"LinearModel stopped after {solution.n_iter} iterations with a gradient of {solution.gradient_norm:.1e} "
                 f"(tol={self.tol:g}). Raise max_iter or l2, or standardise the features.",
                 ConvergenceWarning,

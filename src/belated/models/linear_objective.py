@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
-import numba as nb
 import numpy as np
 
 from belated.arrays import column_sums, dot, filled, namespace
@@ -18,6 +17,7 @@ from belated.solvers.preconditioned_lbfgs import minimise_preconditioned
 from belated.solvers.preconditioner import Preconditioner
 from belated.solvers.rows import PlainRows, SparseRows
 from belated.solvers.stopping import Solution, gap_is_small
+from belated.threads import parts_of
 from belated.typing import Floats
 
 Design: TypeAlias = PlainRows | SparseRows | DeviceRows
@@ -86,7 +86,7 @@ class LinearObjective:
 
     @cached_property
     def _work(self) -> Floats:
-        return np.empty((nb.get_num_threads(), 2 * self.rows.shape[1]))
+        return np.empty((parts_of(self.rows.size), 2 * self.rows.shape[1]))
 
     def start(self) -> Floats:
         levels, shared = self.risk.start()

@@ -11,7 +11,6 @@ Open in the papers: the window tau, here 7 days. The intercept is free, which at
 from __future__ import annotations
 
 import json
-import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ from belated.data.labels import Labels, check_labels
 from belated.data.times import NEVER
 from belated.datasets.criteo_simulator import ROWS, is_simulated
 from belated.evaluation.delay_curve import delay_curve
-from belated.evaluation.fitting import fit_path, quietly
+from belated.evaluation.fitting import fit_path
 from belated.evaluation.metrics import scores
 from belated.evaluation.validation import LEAST_SEEN, corrected_loss
 from belated.features.field_matrix import FieldMatrix
@@ -44,10 +43,9 @@ from belated.methods.simple_baselines import STC, Rescale
 from belated.methods.survival import Hazard
 from belated.methods.time_window import TW
 from belated.models.linear import LinearModel
+from belated.notices import logger, quietly
 from belated.reproduce.checkpoints import run_parts, write_csv
 from belated.solvers.device_rows import resolve_device
-
-logger = logging.getLogger("belated")
 
 TABLE_METHODS: dict[str, Method] = {
     "Oracle": BL(),  # with final labels

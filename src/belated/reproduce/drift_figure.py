@@ -18,7 +18,7 @@ import numpy as np
 
 from belated.data.labels import Labels, check_labels
 from belated.datasets.yasui_kato import SyntheticClicks, simulate_paper
-from belated.evaluation.fitting import fit_path, quietly
+from belated.evaluation.fitting import fit_path
 from belated.evaluation.metrics import log_losses
 from belated.evaluation.validation import set_clock_back
 from belated.methods.base import Method
@@ -29,6 +29,7 @@ from belated.methods.importance_weighting import FSIW
 from belated.methods.positive_unlabeled import PNUTW, PUTW
 from belated.methods.time_window import TW
 from belated.models.linear import LinearModel
+from belated.notices import quietly
 from belated.reproduce.checkpoints import run_parts, write_csv
 
 FIGURE_METHODS: dict[str, Method] = {

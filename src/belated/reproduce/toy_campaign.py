@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from belated.data.labels import check_labels
-from belated.evaluation.fitting import fit_path, quietly
+from belated.evaluation.fitting import fit_path
 from belated.methods import METHODS, resolve_method
 from belated.models.linear import LinearModel
+from belated.notices import quietly
 from belated.reproduce.checkpoints import run_parts, write_csv
 
 RATE, MEAN_DELAY, DAYS, PER_DAY = 0.1, 4.0, 14, 1000

@@ -10,12 +10,14 @@ from typing import Any
 import numba as nb
 import numpy as np
 
+from belated.threads import compiled
 from belated.typing import Floats
 
 MANY = 50_000  # rows
+_PARTS = 16  # of which sums are made up
 
 
-@nb.njit(cache=True, parallel=True)
+@compiled()
 def _logistic(z: Floats, a: Floats, b: Floats, gradient: Floats, parts: Floats) -> None:
     """Cost (a + b) softplus(z) - a z of each row, summed into ``parts``, and its derivative."""
     n, threads = z.size, parts.size
@@ -31,12 +33,12 @@ def _logistic(z: Floats, a: Floats, b: Floats, gradient: Floats, parts: Floats) 
 
 def logistic(z: Floats, a: Floats, b: Floats) -> tuple[float, Floats]:
     """Sum of (a + b) softplus(z) - a z, and its derivative in z."""
-    parts, gradient = np.empty(nb.get_num_threads()), np.empty_like(z)
+    parts, gradient = np.empty(_PARTS), np.empty_like(z)
     _logistic(np.ascontiguousarray(z), a, b, gradient, parts)
     return float(parts.sum()), gradient
 
 
-@nb.njit(cache=True, parallel=True)
+@compiled()
 def _logistic_curvature(z: Floats, a: Floats, b: Floats, out: Floats) -> None:
     for i in nb.prange(z.size):
         e = np.exp(-abs(z[i]))
@@ -50,7 +52,7 @@ def logistic_curvature(z: Floats, a: Floats, b: Floats) -> Floats:
     return out
 
 
-@nb.njit(cache=True, parallel=True)
+@compiled()
 def _cure(
     margins: Floats,
     y: Any,
@@ -104,7 +106,7 @@ def cure(
     ``end`` is Lambda0 at the end of each event's cell, or None where delays are exact; see
     :mod:`belated.risks.delays`.
     """
-    parts, d_margins, d_cumulated = np.empty(nb.get_num_threads()), np.empty(margins.shape), np.empty(len(weight))
+    parts, d_margins, d_cumulated = np.empty(_PARTS), np.empty(margins.shape), np.empty(len(weight))
     d_end = None if end is None else np.empty(len(weight))
     _cure(np.ascontiguousarray(margins), y, weight, log_hazard, cumulated, end, d_margins, d_cumulated, d_end, parts)
     return float(parts.sum()), d_margins, d_cumulated, d_end

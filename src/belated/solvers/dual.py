@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba as nb
 import numpy as np
 
 from belated.risks.base import Risk
@@ -27,6 +26,7 @@ from belated.typing import Floats, SmallInts
 
 _FIRST_CHECK = 3  # epochs before the gap is first computed
 _TOO_SLOW = 0.75  # dual ascent gives up when more than this share of the gap is left after an epoch
+_PARTS = 16  # of which sums are made up
 _START = 1e-3  # how far from its boundary a dual variable starts
 
 
@@ -110,7 +110,7 @@ class _Dual:
         margins = self.rows.margins(self.coef[None, :], np.array([intercept]))
         penalty = self.l2 * float(np.einsum("i,i->", self.coef, self.coef))
         value = self.risk.value_and_gradient(margins)[0] + penalty
-        parts = np.empty((nb.get_num_threads(), 2))
+        parts = np.empty((_PARTS, 2))
         dual_kernels.dual_sums(self.state, parts)
         entropy, mass = parts.sum(axis=0)
         left = float(mass - self.target) if self.free else 0.0
@@ -125,7 +125,7 @@ class _Dual:
         if not self.free:
             return 0.0
         z = self.rows.margins(self.coef[None, :], np.zeros(1))[:, 0]
-        shift, parts = float(self.bias.sum()), np.empty((nb.get_num_threads(), 2))
+        shift, parts = float(self.bias.sum()), np.empty((_PARTS, 2))
         for _ in range(50):
             dual_kernels.shifted_shares(z, self.state, shift, parts)
             total, slope = parts.sum(axis=0)

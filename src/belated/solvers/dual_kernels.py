@@ -8,6 +8,7 @@ import numba as nb
 import numpy as np
 
 from belated.solvers.row_kernels import prefetch
+from belated.threads import compiled
 from belated.typing import Floats, SmallInts
 
 _AHEAD = 8  # rows ahead of the current one, whose state is fetched
@@ -100,7 +101,7 @@ def dual_epoch(
         bias[1] -= change * bias_spread
 
 
-@nb.njit(cache=True, parallel=True)
+@compiled()
 def dual_start(a: Floats, b: Floats, norms: Floats, z: Any, margin: float, state: Floats, u: Floats) -> None:
     """Each dual variable where margins z put it, or near the label that its weights stand for; off its boundary."""
     for i in nb.prange(a.size):
@@ -114,7 +115,7 @@ def dual_start(a: Floats, b: Floats, norms: Floats, z: Any, margin: float, state
         u[i] = max(c, 0.0) * share - a[i]
 
 
-@nb.njit(cache=True, parallel=True)
+@compiled()
 def dual_sums(state: Floats, parts: Floats) -> None:
     """Sums of c (s log s + (1 - s) log(1 - s)) and of c s, from t = logit(s) so that s near 0 or 1 loses nothing."""
     n, threads = state.size // 4, parts.shape[0]
@@ -129,7 +130,7 @@ def dual_sums(state: Floats, parts: Floats) -> None:
         parts[part, 0], parts[part, 1] = entropy, mass
 
 
-@nb.njit(cache=True, parallel=True)
+@compiled()
 def shifted_shares(z: Floats, state: Floats, shift: float, parts: Floats) -> None:
     """Sums of c sigmoid(z + shift), and of its derivative in the shift."""
     n, threads = state.size // 4, parts.shape[0]

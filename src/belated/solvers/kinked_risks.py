@@ -5,19 +5,18 @@ Both functions here call ``solve(risk, start)``, which a model supplies, for ris
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
+from belated.notices import logger
 from belated.risks.base import Risk
 from belated.solvers.stopping import Solution
 from belated.typing import Floats
 
 Solve = Callable[[Risk, Floats | None], Solution]
 
-logger = logging.getLogger("belated")
 
 _WIDTHS = (4.0, 1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)
 

@@ -2,14 +2,11 @@
 
 Rows are either fields (``indptr`` None: row i holds ``indices[i * k : (i + 1) * k]``, every value 1) or CSR (``indptr``,
 ``data``). Numba compiles a version for each, and drops the branches on None. Indices stay int32: widening them doubles
-the traffic that bounds these loops. Sums are float64 and each thread owns one fixed share of the rows, so a result
-depends on the number of threads only through rounding.
+the traffic that bounds these loops. Sums are float64, and cut into parts by :mod:`belated.threads`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numba as nb
@@ -18,23 +15,12 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from belated.threads import compiled
 from belated.typing import Floats, Ints, SmallInts
 
 _NEAR = 4  # rows ahead of the current one, whose weights are fetched
 # The compiler may reorder sums and share divisions, but not assume that there are no infinities or NaN.
 FREE = {"contract", "arcp", "nsz", "reassoc"}
-_MANY = 300_000  # entries; a shorter pass is done by one thread
-
-
-@contextmanager
-def threads(entries: int) -> Iterator[None]:
-    """Use all threads for long passes and one for short ones, where waking the others takes longer than the work."""
-    usual = nb.get_num_threads()
-    nb.set_num_threads(usual if entries >= _MANY else 1)
-    try:
-        yield
-    finally:
-        nb.set_num_threads(usual)
 
 
 @intrinsic
@@ -61,7 +47,7 @@ def _bits(count: int) -> int:
     return bits
 
 
-@nb.njit(cache=True, parallel=True)
+@compiled()
 def count_columns(indices: SmallInts, counts: SmallInts, sizes: Ints) -> None:
     """counts[0] = how often each column occurs; ``counts`` has a line of columns for each thread.
 
@@ -81,7 +67,7 @@ def count_columns(indices: SmallInts, counts: SmallInts, sizes: Ints) -> None:
                 sizes[_bits(counts[0, j]), t] += 1
 
 
-@nb.njit(cache=True, parallel=True)
+@compiled()
 def order_columns(counts: SmallInts, places: Ints, columns: SmallInts) -> None:
     """Columns in the order of ``places`` (the next free one by bits and thread); each count becomes its column's place."""
     d, threads = counts.size, places.shape[1]
@@ -94,13 +80,13 @@ def order_columns(counts: SmallInts, places: Ints, columns: SmallInts) -> None:
                 columns[place], counts[j] = j, place
 
 
-@nb.njit(cache=True, parallel=True)
+@compiled()
 def renumber(indices: SmallInts, place: SmallInts, out: SmallInts) -> None:
     for p in nb.prange(indices.size):
         out[p] = place[np.uint64(indices[p])]
 
 
-@nb.njit(cache=True, parallel=True)
+@compiled()
 def field_norms(indices: SmallInts, k: int, norms: Floats) -> None:
     """Squared length of each row of fields: k, and 2 more for each pair of fields in one column."""
     for i in nb.prange(norms.size):
@@ -122,7 +108,7 @@ def _ahead(indptr: Any, indices: SmallInts, k: int, i: int, end: int, line: Floa
             prefetch(line, width * np.int64(indices[p]))
 
 
-@nb.njit(cache=True, parallel=True, fastmath=FREE)
+@compiled(fastmath=FREE)
 def margins(
     indptr: Any, indices: SmallInts, data: Any, k: int, coef: Floats, level: Floats, out: Floats, chunks: int
 ) -> None:
@@ -151,7 +137,7 @@ def margins(
                     out[i, r] = total
 
 
-@nb.njit(cache=True, parallel=True, fastmath=FREE)
+@compiled(fastmath=FREE)
 def transpose_dot(
     indptr: Any, indices: SmallInts, data: Any, k: int, rows: Floats, squared: bool, sums: Floats
 ) -> None:
@@ -182,7 +168,7 @@ def transpose_dot(
             sums[0, column] += sums[t, column]
 
 
-@nb.njit(cache=True, parallel=True, fastmath=FREE)
+@compiled(fastmath=FREE)
 def logistic_pass(
     indptr: Any,
     indices: SmallInts,

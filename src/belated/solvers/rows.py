@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
-import numba as nb
 import numpy as np
 from scipy import sparse
 
 from belated.features.field_matrix import FieldMatrix
 from belated.solvers import row_kernels
+from belated.threads import parts_of
 from belated.typing import Bools, Floats, Ints, SmallInts
 
 
@@ -103,7 +103,7 @@ class SparseRows:
     @classmethod
     def compact(cls, matrix: FieldMatrix | sparse.csr_array) -> SparseRows:
         rows = cls.of(matrix)
-        counts = np.empty((nb.get_num_threads(), rows.n_columns), dtype=np.int32)
+        counts = np.empty((parts_of(rows.size), rows.n_columns), dtype=np.int32)
         sizes = np.empty((33, len(counts)), dtype=np.int64)
         row_kernels.count_columns(rows.indices, counts, sizes)
         # Ordered by the number of bits of the count: a finer order would not help the cache, and this one needs no sorting.
@@ -136,13 +136,13 @@ class SparseRows:
     def margins(self, coef: Floats, intercept: Floats) -> Floats:
         """Margins (n, m) under weights (m, columns) and intercepts (m,)."""
         out = np.empty((self.n, len(coef)))
-        row_kernels.margins(*self.layout, np.ascontiguousarray(coef.T).ravel(), intercept, out, nb.get_num_threads())
+        row_kernels.margins(*self.layout, np.ascontiguousarray(coef.T).ravel(), intercept, out, 64)
         return out
 
     def transpose_dot(self, rows: Floats, squared: bool = False) -> Floats:
         """X' rows of shape (m, columns), from rows (n, m); with the squares of X's values where asked."""
         m, columns = rows.shape[1], len(self.columns)
-        sums = np.empty((nb.get_num_threads(), columns * m))
+        sums = np.empty((parts_of(self.size), columns * m))
         row_kernels.transpose_dot(*self.layout, np.ascontiguousarray(rows), squared, sums)
         return sums[0].reshape(columns, m).T
 

@@ -12,7 +12,10 @@ import numpy as np
 
 from belated.arrays import is_numpy_array, namespace
 from belated.solvers.row_kernels import FREE
+from belated.threads import compiled
 from belated.typing import Floats
+
+_PARTS = 16  # of which sums are made up
 
 
 class CompiledVectors:
@@ -20,7 +23,7 @@ class CompiledVectors:
 
     def __init__(self, like: Floats, rows: int) -> None:
         self.basis = np.empty((rows, len(like)))
-        self.parts = np.empty((nb.get_num_threads(), 3, rows))
+        self.parts = np.empty((_PARTS, 3, rows))
         self.direction, self.trial = np.empty_like(like), np.empty_like(like)
 
     def restart(self, scaled_gradient: Floats) -> float:
@@ -95,7 +98,7 @@ def vectors_like(theta: Any, rows: int) -> CompiledVectors | TensorVectors:
     return CompiledVectors(theta, rows) if is_numpy_array(theta) else TensorVectors(theta, rows)
 
 
-@nb.njit(cache=True, parallel=True, fastmath=FREE)
+@compiled(fastmath=FREE)
 def _dots(basis: Floats, used: int, slot: int, parts: Floats) -> None:
     """parts[t] adds up to the products of rows 0, slot and slot + 1 of ``basis`` with its first ``used`` rows."""
     chunks, d, block = parts.shape[0], basis.shape[1], 2048
@@ -116,7 +119,7 @@ def _dots(basis: Floats, used: int, slot: int, parts: Floats) -> None:
                 parts[t, 2, r] += third
 
 
-@nb.njit(cache=True, parallel=True)
+@compiled()
 def _combine(basis: Floats, weights: Floats, out: Floats) -> None:
     """out = sum of weights times the first rows of ``basis``."""
     block = 2048
@@ -130,14 +133,14 @@ def _combine(basis: Floats, weights: Floats, out: Floats) -> None:
                 out[j] += weight * basis[r, j]
 
 
-@nb.njit(cache=True, parallel=True)
+@compiled()
 def _move(theta: Floats, length: float, direction: Floats, unit: Floats, trial: Floats) -> None:
     """trial = theta + length * direction, which is in scaled coordinates."""
     for j in nb.prange(theta.size):
         trial[j] = theta[j] + length * direction[j] * unit[j]
 
 
-@nb.njit(cache=True, parallel=True)
+@compiled()
 def _remember(direction: Floats, length: float, gradient: Floats, unit: Floats, basis: Floats, slot: int) -> None:
     """The step, the change of the scaled gradient, and the new scaled gradient, in rows slot, slot + 1 and 0."""
     for j in nb.prange(unit.size):

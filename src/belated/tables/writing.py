@@ -1,9 +1,14 @@
-"""Files that appear only when they are whole: written beside, then renamed."""
+"""Files and folders that appear only when they are whole: written beside, then renamed."""
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Callable, Iterator
+import re
+import shutil
+import sys
+import uuid
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -13,6 +18,8 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
 from belated.tables.files import DELIMITERS, PARQUET, kind_of_file
+
+_STREAM = re.compile(r"/dev/(stdin|stdout|stderr)|/(?:dev|proc/self)/fd/([0-9]+)")
 
 
 def check_writable_kind(path: Path) -> str:
@@ -36,19 +43,98 @@ def write_table(table: pa.Table, path: str | Path) -> None:
 
 
 def write_beside(path: str | Path, write: Callable[[IO[bytes]], None]) -> None:
-    """Let ``write`` fill a file beside ``path``, and give it the name when it is whole."""
-    with beside(path) as partial, partial.open("wb") as file:
-        write(file)
+    """Let ``write`` fill a file beside ``path``, and give it the name when it is whole.
+
+    What is no plain file (a device, a pipe, ``/dev/stdout``) is written to and stays what it is; a link stays a link.
+    """
+    path = Path(path)
+    if is_plain(path):
+        with beside(path) as partial, partial.open("xb") as file:
+            write(file)
+        return
+    whole = io.BytesIO()
+    write(whole)
+    with _named(path), _open_special(path) as file:
+        file.write(whole.getbuffer())
+
+
+def is_plain(path: Path) -> bool:
+    """Whether a file may be replaced by another of its name: it is a plain one, or not there yet."""
+    return not _STREAM.fullmatch(str(path)) and (not path.exists() or path.is_file())
+
+
+def _open_special(path: Path) -> IO[bytes]:
+    stream = _STREAM.fullmatch(str(path))
+    if stream is None:
+        return path.open("wb")
+    # Opened by name, a stream that goes to a file would be cut to nothing and begin anew.
+    number = {"stdin": 0, "stdout": 1, "stderr": 2}.get(stream[1]) if stream[1] else int(stream[2])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return os.fdopen(os.dup(number), "wb")  # type: ignore[arg-type]
 
 
 @contextmanager
 def beside(path: str | Path) -> Iterator[Path]:
+    """A name for a file beside ``path``, which takes its place at the end; nothing is left where something fails."""
     path = Path(path)
     if not path.parent.exists():
         raise ValueError(f"{path}: there is no folder {path.parent}.")
-    partial = path.with_name(f".{path.name}.partial")
+    place = Path(os.path.realpath(path))
+    partial = _name_beside(place)
     try:
-        yield partial
-        os.replace(partial, path)
+        with _named(path):
+            yield partial
+            os.replace(partial, place)
     finally:
         partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def folder_beside(path: str | Path, own: Collection[str]) -> Iterator[Path]:
+    """A folder beside ``path`` to fill, which takes its place at the end.
+
+    ``path`` must be new, empty, or hold nothing but files named ``own``: what an earlier call wrote.
+    """
+    path = Path(path)
+    place = Path(os.path.realpath(path))
+    _check_folder(path, own)
+    partial = _name_beside(place)
+    try:
+        with _named(path):
+            partial.mkdir(parents=True)
+            yield partial
+            _check_folder(path, own)
+            former = _name_beside(place)
+            if place.exists():
+                os.replace(place, former)
+            os.replace(partial, place)
+            shutil.rmtree(former, ignore_errors=True)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _check_folder(path: Path, own: Collection[str]) -> None:
+    if path.exists() and not path.is_dir():
+        raise ValueError(f"{path}: is a file; name a folder.")
+    others = sorted(file.name for file in path.iterdir() if file.name not in own) if path.exists() else []
+    if others:
+        raise ValueError(
+            f"{path}: holds {', '.join(others[:3])}{' and more' if len(others) > 3 else ''}, which would be lost. Name a new folder, or an "
+            f"empty one."
+        )
+
+
+def _name_beside(path: Path) -> Path:
+    """A name that no other process or thread takes."""
+    return path.with_name(f".{uuid.uuid4().hex}.partial")
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Say which file could not be written: a full disk does not."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise OSError(error.errno, f"{path}: could not be written ({why}). Nothing was left behind") from error
