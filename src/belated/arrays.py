@@ -17,8 +17,10 @@ from array_api_compat import is_numpy_array
 from scipy.special import expit
 
 Part = TypeVar("Part")
+LARGEST_EXPONENT = 300.0
 
 __all__ = [
+    "LARGEST_EXPONENT",
     "at_most",
     "between",
     "column_sums",
@@ -64,8 +66,8 @@ def where(condition: Any, values: Any, other: float) -> Any:
 
 
 def safe_exp(x: Any) -> Any:
-    """exp(x) with x cut at 200, so that a wild step of a line search stays finite."""
-    return namespace(x).exp(at_most(x, 200.0))
+    """exp(x) with x cut, so that a wild step of a line search stays finite, and so does a product of two."""
+    return namespace(x).exp(at_most(x, LARGEST_EXPONENT))
 
 
 def filled(size: int, value: float, like: Any) -> Any:

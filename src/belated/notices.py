@@ -11,35 +11,50 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 
 import numpy as np
 
-_quiet: ContextVar[bool] = ContextVar("belated_quiet", default=False)
+_unheard: ContextVar[list[Unheard] | None] = ContextVar("belated_unheard", default=None)
 
 logger = logging.getLogger("belated")
 
 
+@dataclass(frozen=True)
+class Unheard:
+    """A warning that was kept back."""
+
+    category: type[Warning]
+    message: str
+
+
 class _WhileLoud(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
-        return record.levelno >= logging.ERROR or not _quiet.get()
+        return record.levelno >= logging.ERROR or _unheard.get() is None
 
 
-if not any(isinstance(one, _WhileLoud) for one in logger.filters):
-    logger.addFilter(_WhileLoud())
+logger.addFilter(_WhileLoud())
 
 
 def warn(message: str, category: type[Warning] = UserWarning, stacklevel: int = 2) -> None:
     """``warnings.warn``, unless this thread wants quiet."""
-    if not _quiet.get():
+    unheard = _unheard.get()
+    if unheard is None:
         warnings.warn(message, category, stacklevel=stacklevel + 1)
+    else:
+        unheard.append(Unheard(category, message))
 
 
 @contextmanager
-def quietly() -> Iterator[None]:
-    """Without warnings and log messages of this thread: many fits are only tried, and nobody wants to hear of each."""
-    token = _quiet.set(True)
+def quietly() -> Iterator[list[Unheard]]:
+    """Without warnings and log messages of this thread: many fits are only tried, and nobody wants to hear of each.
+
+    The list given holds the warnings that were kept back.
+    """
+    kept: list[Unheard] = []
+    token = _unheard.set(kept)
     try:
         with np.errstate(all="ignore"):
-            yield
+            yield kept
     finally:
-        _quiet.reset(token)
+        _unheard.reset(token)

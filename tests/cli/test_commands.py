@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -19,7 +20,10 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+import belated
+from belated import EventLog
 from belated.cli import main
+from belated.data.durations import DAY
 from belated.datasets import simulate_campaigns
 from belated.training import TrainedModel
 
@@ -40,7 +44,7 @@ def log(clicks, tmp_path):
     return path
 
 
-QUICK = ["--horizon", "10d", "--methods", "tw,rescale", "--cutoffs", "2", "--jobs", "1", "--until", "2024-03-10"]
+QUICK = ["--horizon", "10d", "--methods", "tw,rescale", "--cutoffs", "2", "--jobs", "1", "--until", "2024-03-01"]
 
 
 def test_compare_prints_a_table_and_writes_json_and_report(log, tmp_path):
@@ -49,7 +53,7 @@ def test_compare_prints_a_table_and_writes_json_and_report(log, tmp_path):
     )
     assert done.exit_code == 0, done.output
     assert "Taking click_time as the time of arrival" in done.output
-    for word in ("oracle", "rescale", "gap closed", "DelayedFeedbackClassifier(method="):
+    for word in ("oracle", "rescale", "gap closed", "belated.train(log, method="):
         assert word in done.output
     data = json.loads((tmp_path / "r.json").read_text())
     assert data["recommended"] in data["methods"]
@@ -60,6 +64,25 @@ def test_compare_prints_a_table_and_writes_json_and_report(log, tmp_path):
     page = (tmp_path / "r.html").read_text()
     assert len(page) < 3e6 and "http://" not in page.replace("http://www.w3.org", "") and "https://" not in page
     assert sorted(p.name for p in tmp_path.iterdir()) == ["clicks.parquet", "r.html", "r.json"]
+
+
+def test_the_command_that_compare_prints_trains_on_as_many_days_as_it_tested(log, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run("compare", log, *QUICK, "--json", "r.json")
+    data = json.loads((tmp_path / "r.json").read_text())
+    (line,) = [line for line in done.output.splitlines() if line.startswith("Now: ")]
+    trained = run(*shlex.split(line.removeprefix("Now: belated ")))
+    assert trained.exit_code == 0, trained.stderr
+    about = TrainedModel.load("model.skops").about
+    events = EventLog.from_frame(
+        pq.read_table(log), arrival="click_time", outcome="conversion_time", until="2024-03-01"
+    )
+    tested = data["settings"]["lookback"]
+    assert about["rows"] == len(events.latest(round(tested * DAY), None)) < len(events)
+    (line,) = [line for line in done.output.splitlines() if line.startswith("In Python: ")]
+    again = eval(line.removeprefix("In Python: "), {"belated": belated, "log": events})
+    for name in ("rows", "window", "horizon", "method", "l2", "mean_prediction"):
+        assert again.about[name] == pytest.approx(about[name])
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "csv.gz", "folder"])
@@ -93,7 +116,7 @@ def test_outcomes_in_a_file_of_their_own(clicks, log, tmp_path):
 @pytest.mark.parametrize("method", ["auto", "tw", "dfm-piecewise"])
 def test_train_and_predict(clicks, log, tmp_path, method):
     model, rows, found = tmp_path / "m.skops", tmp_path / "new.csv", tmp_path / "p.csv"
-    trained = run("train", log, "--method", method, "--horizon", "10d", "--until", "2024-03-10", "--out", model)
+    trained = run("train", log, "--method", method, "--horizon", "10d", "--until", "2024-03-01", "--out", model)
     assert trained.exit_code == 0, trained.output + trained.stderr
     features = clicks.drop(columns=["click_time", "conversion_time"])[:50]
     features.to_csv(rows, index=False)
@@ -287,7 +310,7 @@ def test_an_interrupt_leaves_no_half_file(tmp_path):
         "--json",
         tmp_path / "r.json",
         "--until",
-        "2024-03-10",
+        "2024-03-01",
     ]
     command = [sys.executable, "-m", "belated.cli", *map(str, words)]
     process = subprocess.Popen(

@@ -28,7 +28,7 @@ def make_log(n=6000, seed=0, change=None):
     frame = frame.drop(columns=["hour"])
     if change is not None:
         frame = change(frame)
-    return EventLog.from_frame(frame, arrival="click_time", outcome="conversion_time", until="2024-04-01")
+    return EventLog.from_frame(frame, arrival="click_time", outcome="conversion_time", until="2024-03-01")
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +189,7 @@ def test_a_log_stamped_by_the_day_has_its_cutoffs_at_midnight():
     frame = simulate_campaigns(3000).to_pandas().drop(columns="hour")
     for name in ("click_time", "conversion_time"):
         frame[name] = frame[name].dt.floor("D")
-    log = EventLog.from_frame(frame, arrival="click_time", outcome="conversion_time", until="2024-03-10")
+    log = EventLog.from_frame(frame, arrival="click_time", outcome="conversion_time", until="2024-03-01")
     assert log.grid == 86_400_000_000
     found = backtest(log, **{**ASK, "methods": ["dfm-piecewise"], "cutoffs": 4})
     assert all(c.as_of.endswith("00:00:00+00:00") for c in found.cutoffs)

@@ -19,6 +19,7 @@ from belated import (
     TW,
     ConvDF,
     DelayedFeedbackClassifier,
+    Hazard,
     LinearModel,
     NnDF,
     Rescale,
@@ -120,12 +121,34 @@ def test_stc_divides_two_logistic_regressions():
     assert_allclose(predictions(STC(short=1.0), data), np.minimum(numerator / share, 0.99), atol=1e-7)
 
 
+def test_stc_is_a_number_however_far_out():
+    far = DelayedFeedbackClassifier("stc", 5.0, model=LinearModel(l2=1e-6))
+    data = simulate(seed=8)
+    far.fit(data.X, data.y, elapsed=data.elapsed, delay=data.delay)
+    p = far.predict_proba(1e6 * data.X)
+    assert np.isfinite(p).all() and (p >= 0).all() and (p <= 1).all()
+
+
+def test_stc_finds_a_short_time_where_most_positives_come_at_once():
+    data = simulate(seed=8)
+    data.delay = np.where((data.y == 1) & (data.delay < 3), 3.0, data.delay)
+    data.y, data.delay = (np.where(data.elapsed < 3, empty, v) for empty, v in ((0, data.y), (np.nan, data.delay)))
+    assert 0 < predictions(STC(), data).mean() < 1
+    data.delay = np.where(data.y == 1, 3.0, np.nan)
+    with pytest.raises(ValueError, match=r"STC compares positives that come early.*do not differ in that"):
+        fit(STC(), data)
+
+
 def test_smoothed_away_the_piecewise_law_is_exponential():
     data = simulate(seed=9)
     assert_allclose(predictions(DFM("piecewise", smoothing=1e7), data), predictions(DFM(), data), atol=1e-4)
 
 
-@pytest.mark.parametrize("method", METHODS)
+# How much is smoothed depends on the number of rows, and by design not on the scale of their weights.
+UNSMOOTHED = {"dfm-piecewise": DFM("piecewise", smoothing=0.0), "hazard": Hazard(smoothing=0.0)}
+
+
+@pytest.mark.parametrize("method", [UNSMOOTHED.get(name, name) for name in METHODS], ids=str)
 def test_integer_weights_are_repetitions(method):
     data = simulate(seed=10, n=1200)
     weight = np.random.default_rng(0).integers(0, 4, 1200)

@@ -23,7 +23,7 @@ def make_summary(evil=False):
         group = f"{EVIL}$x^2$"
         frame = frame.rename(columns={"campaign": group})
         frame[group] = frame[group].where(frame[group] != "campaign 01", f"$\\frac{EVIL}")
-    log = EventLog.from_frame(frame, arrival="click_time", outcome="conversion_time", until="2024-03-10")
+    log = EventLog.from_frame(frame, arrival="click_time", outcome="conversion_time", until="2024-03-01")
     methods = ["tw", "fsiw", "rescale", "pu", "dfm-piecewise"]
     found = backtest(log, horizon="10d", methods=methods, cutoffs=3, l2=[1e-3], group=group, n_jobs=1, progress=False)
     diagnosis = diagnose(log, horizon="10d", group=group).summary()

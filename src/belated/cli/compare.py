@@ -69,11 +69,12 @@ def compare_command(log: Path, **options: Any) -> None:
     may_write([log, options["outcomes"]], options["report"], options["json_file"])
     _, events = open_log(log, options)
 
-    def train(advice: dict[str, Any]) -> str:
-        """The command that trains what a comparison recommends."""
-        same = only(options, (*LOG_OPTIONS, "horizon", "lookback"))
-        chosen = {"method": advice["method"], "window": f"{advice['window']:.6g}d", "l2": f"{advice['l2']:g}"}
-        return typed_again("train", log, {**same, **chosen, "model_file": "model.skops"})
+    def train(summary: dict[str, Any]) -> str:
+        """The command that trains what a comparison recommends, on as many days as it tested."""
+        advice, same = summary["recommendation"], only(options, (*LOG_OPTIONS, "horizon"))
+        days = {"lookback": f"{summary['settings']['lookback']:.10g}d", "window": f"{advice['window']:.10g}d"}
+        chosen = {"method": advice["method"], **days, "l2": f"{advice['l2']:g}", "model_file": "model.skops"}
+        return typed_again("train", log, {**same, **chosen})
 
     asked = only(options, _ASKED) | {"cutoffs": _cutoffs(options["cutoffs"], events)}
     command = typed_again("compare", log, options)
@@ -105,7 +106,7 @@ def compare_log(
         summary = result.summary()
         diagnosis = diagnose(log, horizon=horizon, window=timedelta(days=result.settings.window), group=group)
     summary |= {"name": name, "command": command, "diagnosis": diagnosis.summary()}
-    summary["train"] = None if train is None else train(summary["recommendation"])
+    summary["train"] = None if train is None else train(summary)
     show_comparison(summary)
     if json_file is not None:
         write_json(json_file, summary)

@@ -33,17 +33,19 @@ def show_comparison(summary: dict[str, Any]) -> None:
         cells = ["" if row[key] is None else form.format(row[key]) for key, (_, form) in columns.items()]
         interval = row["intervals"]["gap_closed"]
         band = "" if interval is None or name in ("bl", "oracle") else f"{interval[0]:.0%} to {interval[1]:.0%}"
-        table.add_row(name, *cells, band, style=style)
+        table.add_row(name + "*" * (name in summary["unsettled"]), *cells, band, style=style)
     out.print(table)
     for name, why in summary["failed"].items():
         out.print(f"[yellow]{name} could not be fitted[/] {plain(why)}", soft_wrap=True)
+    for name, why in summary["unsettled"].items():
+        out.print(f"[yellow]* {name} did not converge[/] {plain(why)}", soft_wrap=True)
     out.print(f"[bold]{plain(summary['recommendation']['why'])}[/]", soft_wrap=True)
-    l2 = summary["recommendation"]["l2"]
     if summary["train"]:
         out.print(f"Now: {plain(summary['train'])}", soft_wrap=True)
+    asked, days = summary["settings"], "{}='{:.10g}d'"
+    durations = ", ".join(days.format(name, asked[name]) for name in ("horizon", "lookback", "window"))
     out.print(
-        f"In Python: DelayedFeedbackClassifier(method={summary['recommended']!r}, window={summary['settings']['window']:.4g}, "
-        f"horizon={summary['settings']['horizon']:.4g}, model=LinearModel(l2={l2:g}))",
+        f"In Python: belated.train(log, method={summary['recommended']!r}, {durations}, l2={summary['recommendation']['l2']:g})",
         soft_wrap=True,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,12 @@ class EventLog:
         if reach < latest:
             raise ValueError(
                 f"until={until!r} is before the latest time in the log, {show_instant(latest, arrivals.clock)}."
+            )
+        now = (datetime.now(UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+        if arrivals.clock == "datetime" and reach > max(latest, now + DAY):
+            raise ValueError(
+                f"until={until!r} is in the future, and what happens until then is not known yet: labels would count as final that are "
+                f"not. Leave it out, or give the time when the log was written."
             )
         frame = table.select(list(features)).to_native()
         log = cls(frame, arrivals.micros, outcome, arrivals.clock, arrivals.zoned, reach)

@@ -58,6 +58,12 @@ class Labels:
         return float(self.weight.sum())
 
     @cached_property
+    def effective_rows(self) -> float:
+        """How many rows of equal weight say as much as these: (sum w)^2 / sum w^2, whatever the scale of the weights."""
+        share = self.weight / self.weight.max()
+        return float(share.sum() ** 2 / (share**2).sum())
+
+    @cached_property
     def mature(self) -> Bools:
         if self.elapsed is None or self.window is None:
             return np.ones(len(self.y), dtype=bool)

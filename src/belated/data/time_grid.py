@@ -6,13 +6,29 @@ import numpy as np
 
 from belated.typing import Floats
 
+_MICROSECONDS = (86400e6, 3600e6, 60e6, 1e6)  # in a day, an hour, a minute, a second: ages come in any of these
+_FINEST = 1e-8  # of the largest value: a finer grid is as good as none
+
 
 def grid_step(values: Floats) -> float:
-    """The step of the grid on which values lie (1 for whole days), or 0 where they lie on none."""
+    """The step of the grid on which values lie (1 for whole days), or 0 where they lie on none.
+
+    >>> grid_step(np.array([6.0, 10.0, 14.0]))
+    2.0
+    """
     distinct = np.unique(values)
+    largest = float(np.abs(distinct).max(initial=0.0))
+    if not largest > 0:
+        return 0.0
+    for micros in _MICROSECONDS:
+        whole = distinct * micros
+        if largest * micros < 2**50 and np.abs(whole - np.rint(whole)).max() < 0.05:
+            step = int(np.gcd.reduce(np.rint(whole).astype(np.int64))) / micros
+            if step > _FINEST * largest:
+                return step
+    # Whatever the unit, values that come close together tell their step themselves.
     gaps = np.diff(distinct)
-    # Rounding may make two values of one.
-    gaps = gaps[gaps > 1e-12 * distinct[-1]]
+    gaps = gaps[gaps > 1e-12 * largest]  # rounding may make two values of one
     step = float(gaps.min()) if len(gaps) else 0.0
     return step if step and on_grid(distinct, step) else 0.0
 

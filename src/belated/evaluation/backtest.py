@@ -19,6 +19,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from belated.data.durations import DAY, parse_duration
 from belated.data.event_log import EventLog
@@ -70,6 +71,11 @@ class Backtest:
     def failed(self) -> dict[str, str]:
         """Why a method could not be fitted somewhere."""
         return {name: f"at {c.as_of}: {why}" for c in reversed(self.cutoffs) for name, why in c.failed.items()}
+
+    @property
+    def unsettled(self) -> dict[str, str]:
+        """What was wrong with a fit that is scored all the same: it did not converge."""
+        return {name: f"at {c.as_of}: {why}" for c in reversed(self.cutoffs) for name, why in c.unsettled.items()}
 
     def summary(self) -> dict[str, Any]:
         """Everything a person or a program may want to know, as plain data; the same that ``--json`` writes."""
@@ -246,6 +252,7 @@ def _run_cutoff(
     p: dict[str, Floats] = {}
     l2: dict[str, float | None] = {}
     failed: dict[str, str] = {}
+    unsettled: dict[str, str] = {}
     with quietly():
         choices = choose_l2(task.X, labels, model, methods, settings.l2)
         choices |= choose_l2(task.X, final, model, {"oracle": BL()}, settings.l2)
@@ -255,13 +262,20 @@ def _run_cutoff(
             # Where the past is too short to choose, take the middle value on offer.
             value = choice.l2 if isinstance(choice, Choice) else sorted(settings.l2)[len(settings.l2) // 2]
             try:
-                (fit,) = fit_path(model, encoded, method, final if name == "oracle" else labels, [value])
+                with quietly() as unheard:
+                    (fit,) = fit_path(model, encoded, method, final if name == "oracle" else labels, [value])
+                    found = fit.predict(later)
+                if not np.isfinite(found).all():
+                    raise ValueError("some of its probabilities are no numbers.")
             except ValueError as error:
                 if name in ("bl", "oracle"):
                     raise
                 failed[name] = str(error)
             else:
-                p[name], l2[name] = fit.predict(later), fit.l2
+                p[name], l2[name] = found, fit.l2
+                stopped = [w.message for w in unheard if issubclass(w.category, ConvergenceWarning)]
+                if stopped:
+                    unsettled[name] = stopped[0]
             with open(progress, "ab") as file:
                 file.write(b".")
-    return CutoffResult(task.as_of, len(y), int(y.sum()), task.test_y, task.days, task.group, p, l2, failed)
+    return CutoffResult(task.as_of, len(y), int(y.sum()), task.test_y, task.days, task.group, p, l2, failed, unsettled)

@@ -35,6 +35,7 @@ class CutoffResult:
     p: dict[str, Floats]
     l2: dict[str, float | None]
     failed: dict[str, str]
+    unsettled: dict[str, str]  # what was wrong with a fit that is scored all the same
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,7 @@ class ResultStore:
                 p=p,
                 l2=about.pop("l2"),
                 failed=about.pop("failed"),
+                unsettled=about.pop("unsettled"),
                 **about,
             )
 
@@ -99,7 +101,7 @@ class ResultStore:
         if self.folder is None:
             return
         about = {"as_of": result.as_of, "rows": result.rows, "positive": result.positive}
-        about |= {"l2": result.l2, "failed": result.failed}
+        about |= {"l2": result.l2, "failed": result.failed, "unsettled": result.unsettled}
         arrays: dict[str, Any] = {f"p{k}": p for k, p in enumerate(result.p.values())} | {
             "y": result.y,
             "days": result.days,

@@ -32,6 +32,7 @@ def summarise(backtest: Backtest) -> dict[str, Any]:
         "recommendation": asdict(advice),
         "methods": table,
         "failed": backtest.failed,
+        "unsettled": backtest.unsettled,
         "cutoffs": [
             {
                 "as_of": c.as_of,

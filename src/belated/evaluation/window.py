@@ -25,4 +25,6 @@ def suggest_window(snap: Snapshot, lookback: float) -> float:
         raise ValueError(f"no positives are known by {snap.as_of}: start the cut-offs later, or lengthen the lookback.")
     days = age_of_most(delay_curve(snap.elapsed, snap.delay, snap.horizon))
     longest = lookback / 2.0 if snap.horizon is None else min(lookback / 2.0, snap.horizon)
-    return float(np.clip(days, lookback / 50.0, longest))
+    # Of the history that most rows have: a stray arrival years ago says nothing about delays.
+    shortest = min(float(np.quantile(snap.elapsed, 0.98)) / 50.0, longest)
+    return float(np.clip(days, shortest, longest))

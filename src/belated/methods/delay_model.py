@@ -42,7 +42,7 @@ def check_delays(labels: Labels, name: str) -> None:
         )
 
 
-def piecewise_law(events: EventTimes, total: float, intervals: int, smoothing: float) -> Piecewise:
+def piecewise_law(events: EventTimes, rows: float, intervals: int, smoothing: float) -> Piecewise:
     """A piecewise law whose knots are quantiles of the observed delays, and the largest of them."""
     if intervals < 1 or smoothing < 0:
         raise ValueError(f"intervals={intervals!r} must be at least 1 and smoothing={smoothing!r} at least 0.")
@@ -51,7 +51,7 @@ def piecewise_law(events: EventTimes, total: float, intervals: int, smoothing: f
     inner = weighted_quantiles(delays, events.weight[events.y], intervals) + events.cell
     first = [delays.min()] if events.cell else []
     knots = np.unique([*first, *inner, delays.max() + events.cell])
-    return Piecewise(knots[knots > 0], smoothing / total)
+    return Piecewise(knots[knots > 0], smoothing / rows)
 
 
 class DFM(Method):
@@ -69,8 +69,8 @@ class DFM(Method):
     intervals : int
         Of the piecewise law; the knots are quantiles of the observed delays.
     smoothing : float
-        Of the piecewise law: (smoothing / N) times the squared differences of neighbouring log hazards, with N the total
-        weight. Sample weights here mean repetitions: weights that sum to 1 would smooth the hazard to a constant.
+        Of the piecewise law: (smoothing / N) times the squared differences of neighbouring log hazards, with N the number of
+        rows, or under sample weights of as many equal ones as say as much. The scale of weights does not matter.
 
     Delays recorded on a grid, such as whole days, count as known up to one step of it.
     """
@@ -86,7 +86,7 @@ class DFM(Method):
         assert labels.elapsed is not None
         check_delays(labels, "DFM")
         events, ahead = event_times(labels)
-        law = self._law(events, labels.total)
+        law = self._law(events, labels.effective_rows)
         if not law.finite_at_zero and not events.cell:
             smallest = events.times[events.y & (events.times > 0)].min()
             events = replace(events, times=np.where(events.y, np.maximum(events.times, smallest / 2), events.times))
@@ -95,11 +95,11 @@ class DFM(Method):
             horizon = float(labels.elapsed.max())
         return CureRisk(events, law, None if horizon is None else horizon + ahead)
 
-    def _law(self, events: EventTimes, total: float) -> DelayLaw:
+    def _law(self, events: EventTimes, rows: float) -> DelayLaw:
         if isinstance(self.delay, DelayLaw):
             return self.delay
         if self.delay == "piecewise":
-            return piecewise_law(events, total, self.intervals, self.smoothing)
+            return piecewise_law(events, rows, self.intervals, self.smoothing)
         if self.delay not in _LAWS:
             raise ValueError(
                 f"delay={self.delay!r} is not a delay law; choose 'exponential', 'weibull' or 'piecewise', or pass a DelayLaw."

@@ -67,10 +67,8 @@ class STC(Method):
             raise ValueError(f"ceiling={self.ceiling!r} must be above 0 and at most 1.")
         short = 0.0 if self.short == 0 else parse_age(self.short, "short")
         if short is None:
-            short = float(
-                np.quantile(labels.delay[converted], 0.5, weights=labels.weight[converted], method="inverted_cdf")
-            )
-        if not 0 <= short < labels.window:
+            short = self._usual_delay(labels)
+        elif not 0 <= short < labels.window:
             raise ValueError(f"short={short:g} must be at least 0 and below window={labels.window:g}.")
         quick = labels.y & (np.where(labels.y, labels.delay, np.inf) <= short + labels.tie_width)
         ripe = labels.elapsed >= short - labels.tie_width
@@ -83,3 +81,20 @@ class STC(Method):
             share = labels.weight * rows / labels.weight[rows].sum()
             parts.append(WeightedRisk(share * quick, share * ~quick))
         return SeparateRisks(parts, Ratio(self.ceiling))
+
+    def _usual_delay(self, labels: Labels) -> float:
+        """The median delay of mature positives; a shorter one where none or few of them come later, or the window is over."""
+        assert labels.delay is not None and labels.window is not None
+        converted = labels.mature & labels.y
+        delays, weight = labels.delay[converted], labels.weight[converted]
+        median = float(np.quantile(delays, 0.5, weights=weight, method="inverted_cdf"))
+        latest = min(float(delays.max()), labels.window) - labels.tie_width
+        if median < latest:
+            return median
+        earlier = delays[delays < latest]
+        if not len(earlier):
+            raise ValueError(
+                f"STC compares positives that come early with those that come later within the window ({labels.window:g}), and the {len(delays)} "
+                f"mature positives do not differ in that. Use another window, or another method."
+            )
+        return float(earlier.max())

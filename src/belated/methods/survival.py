@@ -26,6 +26,6 @@ class Hazard(Method):
         assert labels.elapsed is not None
         check_delays(labels, "Hazard")
         events, ahead = event_times(labels)
-        law = piecewise_law(events, labels.total, self.intervals, self.smoothing)
+        law = piecewise_law(events, labels.effective_rows, self.intervals, self.smoothing)
         horizon = float(labels.elapsed.max()) if labels.horizon is None else labels.horizon
         return HazardRisk(events, law, horizon + ahead)

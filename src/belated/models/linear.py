@@ -28,6 +28,8 @@ from belated.typing import Bools, Floats, Ints
 
 # Floating point cannot always reach `tol`; a gradient this small is no reason to warn.
 _GOOD_ENOUGH = 1e-5
+_TOO_LARGE = 1e100
+_OUTWEIGHED = 1000.0  # times the curvature of the data, a penalty leaves nothing of a weight
 
 
 class LinearModel(Model):
@@ -54,11 +56,13 @@ class LinearModel(Model):
     ----------
     coef_ : array of shape (m, n_columns)
     intercept_ : array of shape (m,)
-        0 for a margin without an intercept.
+        0 for a margin without an intercept, unless a column far from zero was centred.
     shared_ : array of shape (s,)
     objective_ : float
         The minimum.
     n_iter_ : int
+    converged_ : bool
+        Whether the fit reached ``tol``, or what floating point allows of it; a warning says so where it did not.
     gap_ : float
         A bound on how far ``objective_`` is from the minimum, where the fit ended with one, else NaN.
     """
@@ -89,9 +93,9 @@ class LinearModel(Model):
         device = resolve_device(self.device)
         rows: PlainRows | SparseRows
         if isinstance(X, FieldMatrix) or (sparse.issparse(X) and X.shape[1] > DENSE_BLOCK):
-            rows = SparseRows.compact(X)
+            rows = SparseRows.compact(X, self.fit_intercept)
         else:
-            rows = PlainRows(sparse.csr_array(X) if sparse.issparse(X) else X)
+            rows = PlainRows.of(sparse.csr_array(X) if sparse.issparse(X) else X, self.fit_intercept)
         return rows if device == "cpu" else DeviceRows.of(rows, device)
 
     def fit(self, encoded: Design, risk: Risk) -> LinearModel:
@@ -110,8 +114,13 @@ class LinearModel(Model):
         return models
 
     def _fit(self, encoded: Design, risk: Risk, start: Floats | None) -> Floats:
+        if encoded.largest_entry[1] > _TOO_LARGE:
+            raise ValueError(f"LinearModel cannot be fitted: the sums overflow. {_suspect(encoded)} Use another unit.")
+        self._warn_of_tiny_columns(encoded)
         problem, solution = self._solve(encoded, risk, start)
         weights, self.intercept_, self.shared_ = problem.unpack(solution.theta)
+        if encoded.center is not None:
+            self.intercept_ = self.intercept_ - weights @ encoded.center
         self._coef = weights if encoded.columns is None else SparseCoefficients.of(weights, encoded)
         # A risk with kinks was minimised through smooth stand-ins, whose values differ from its own.
         self.objective_ = solution.value if risk.smooth else problem.value_and_gradient(solution.theta)[0]
@@ -168,14 +177,27 @@ class LinearModel(Model):
                 solution = minimise_non_negative(risk, solve, problem.margins, self.tol, start)
             else:
                 solution = minimise_rounded(risk, solve, start)
-        if solution.gradient_norm > max(self.tol, _GOOD_ENOUGH):
+        if np.isnan(solution.gradient_norm) or not (np.isfinite(solution.value) and np.isfinite(solution.theta).all()):
+            raise ValueError(f"LinearModel cannot be fitted: the sums overflow. {_suspect(rows)}")
+        self.converged_ = bool(solution.gradient_norm <= max(self.tol, _GOOD_ENOUGH))
+        if not self.converged_:
             warn(
                 f"LinearModel stopped after {solution.n_iter} iterations with a gradient of {solution.gradient_norm:.1e} "
-                f"(tol={self.tol:g}). Raise max_iter or l2, or standardise the features.",
+                f"(tol={self.tol:g}). Raise max_iter or l2, or standardise the features. {_suspect(rows)}",
                 ConvergenceWarning,
                 stacklevel=4,
             )
         return problem, solution
+
+    def _warn_of_tiny_columns(self, rows: Design) -> None:
+        """A column in tiny units has a large weight or none, and a penalty decides for none."""
+        column, spread = rows.least_spread
+        if spread**2 / 4.0 < 2.0 * self.l2 / _OUTWEIGHED:
+            warn(
+                f"column {column} varies by {spread:.1g} only, so at l2={self.l2:g} the penalty keeps it from having any influence. "
+                f"Standardise the features, with StandardScaler for one, or lower l2.",
+                stacklevel=4,
+            )
 
     def _check(self, risk: Risk) -> None:
         if not isinstance(self.l2, Real) or isinstance(self.l2, bool) or not 0 <= self.l2 < np.inf:
@@ -186,3 +208,9 @@ class LinearModel(Model):
             raise ValueError(
                 "ascent=True is a rule for mini-batches, and LinearModel minimises over all rows at once: use ascent=False here."
             )
+
+
+def _suspect(rows: Design) -> str:
+    """The column most likely to make a fit hard: the one with the largest values."""
+    column, largest = rows.largest_entry
+    return f"The largest values are in column {column}, up to {largest:.3g}." if largest > 100 else ""

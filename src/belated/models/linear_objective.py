@@ -74,7 +74,7 @@ class LinearObjective:
         return self.rows.margins(coef, intercept)
 
     def value_and_gradient(self, theta: Any) -> tuple[float, Any]:
-        if isinstance(self.rows, SparseRows) and self.risk.logistic_weights is not None:
+        if isinstance(self.rows, SparseRows) and self.risk.logistic_weights is not None and self.rows.center is None:
             return self.rows.logistic_pass(theta, self.risk.logistic_weights, self.l2, self._work)
         xp = namespace(theta)
         coef, intercept, shared = self.unpack(theta)
@@ -124,7 +124,7 @@ class LinearObjective:
 
     def _suits_dual(self) -> bool:
         """A risk with a dual, regularised well enough for dual ascent to be fast."""
-        if not self.risk.has_dual or self.risk.logistic_weights is None:
+        if not self.risk.has_dual or self.risk.logistic_weights is None or self.rows.center is not None:
             return False
         a, b = self.risk.logistic_weights
         return 4.0 * self.l2 * len(a) >= float((a + b).sum())
@@ -156,7 +156,7 @@ class LinearObjective:
         m, columns = self.risk.n_margins, self.rows.shape[1]
         curvature = self._curvature(theta)
         step = -(-len(curvature) // _SAMPLE)
-        sample, curvature = PlainRows(self.rows.matrix[::step]), step * curvature[::step]
+        sample, curvature = self.rows.every(step), step * curvature[::step]
         level = curvature.sum(axis=0)
         blocks = []
         for k in range(m) if columns <= DENSE_BLOCK else ():

@@ -10,6 +10,7 @@ from typing import Any
 import numba as nb
 import numpy as np
 
+from belated.arrays import LARGEST_EXPONENT
 from belated.threads import compiled
 from belated.typing import Floats
 
@@ -69,8 +70,8 @@ def _cure(
     for part in nb.prange(threads):
         value = 0.0
         for i in range(n * part // threads, n * (part + 1) // threads):
-            g, h, w = margins[i, 0], margins[i, 1], weight[i]
-            factor = np.exp(min(h, 200.0))
+            g, h, w = margins[i, 0], min(margins[i, 1], LARGEST_EXPONENT), weight[i]
+            factor = np.exp(h)
             total = cumulated[i] * factor
             e = np.exp(-abs(g))
             softplus = np.log1p(e) + max(g, 0.0)

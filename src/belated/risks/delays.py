@@ -12,7 +12,7 @@ from typing import Any
 
 from scipy.special import entr
 
-from belated.arrays import between, dot, namespace, safe_exp, where
+from belated.arrays import LARGEST_EXPONENT, at_most, between, dot, namespace, safe_exp, where
 from belated.risks.base import Risk
 from belated.risks.delay_laws import DelayLaw
 from belated.typing import Bools, Floats
@@ -56,6 +56,8 @@ class DelayRisk(Risk):
     def event_terms(self, h: Any, shared: Any) -> EventTerms:
         """Of each row, what an event costs under hazards scaled by exp(h)."""
         xp = namespace(h)
+        # Cut here and not in exp(h) alone: an event's cost falls with h, and must not fall on where the total stays.
+        h = at_most(h, LARGEST_EXPONENT)
         log_hazard, cumulated = self.law.evaluate(self.prepared, shared)
         factor = safe_exp(h)
         total = cumulated * factor

@@ -69,4 +69,6 @@ class Ratio(Link):
     ceiling: float
 
     def probability(self, margins: Floats, shared: Floats) -> Floats:
-        return np.minimum(expit(margins[:, 0]) / expit(margins[:, 1]), self.ceiling)
+        # As a difference of logarithms, since far out both may be 0.
+        ratio = np.logaddexp(0.0, -margins[:, 1]) - np.logaddexp(0.0, -margins[:, 0])
+        return np.minimum(np.exp(np.minimum(ratio, 0.0)), self.ceiling)

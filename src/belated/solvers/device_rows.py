@@ -80,7 +80,7 @@ class DeviceRows:
 
     def for_tolerance(self, tol: float) -> DeviceRows:
         """The same rows, with products as exact as a tolerance needs."""
-        return self if self.exact or tol >= _SINGLE else self._doubled
+        return self if self.exact or (tol >= _SINGLE and self._to_subtract is None) else self._doubled
 
     @cached_property
     def _doubled(self) -> DeviceRows:
@@ -113,18 +113,44 @@ class DeviceRows:
     def by_number(self) -> Any:
         return self.host.by_number  # type: ignore[union-attr]
 
+    @property
+    def least_spread(self) -> tuple[int, float]:
+        return self.host.least_spread
+
+    @property
+    def largest_entry(self) -> tuple[int, float]:
+        return self.host.largest_entry
+
     def margins(self, coef: Any, intercept: Any) -> Any:
         """Margins (n, m) under weights (m, columns) and intercepts (m,)."""
         if isinstance(coef, np.ndarray):
             return self.host.margins(coef, intercept)
+        if self._to_subtract is not None:
+            intercept = intercept - coef @ self._to_subtract
         return _by_column(self.matrix, coef).T + intercept
 
     def transpose_dot(self, rows: Any, squared: bool = False) -> Any:
         """X' rows of shape (m, columns), from rows (n, m); with the squares of X's values where asked."""
         if isinstance(rows, np.ndarray):
             return self.host.transpose_dot(rows, squared)
-        matrix = self.squared if squared else self.transposed
-        return _by_column(matrix, rows.T)
+        sums = _by_column(self.squared if squared else self.transposed, rows.T)
+        if self._to_subtract is None:
+            return sums
+        total = rows.sum(0)[:, None]
+        if not squared:
+            return sums - total * self._to_subtract
+        return (total * self.put(self.host._spread)).where(self._to_subtract != 0, sums)
+
+    @cached_property
+    def _to_subtract(self) -> Any:
+        """What products take off columns far from zero: nothing where the matrix is dense, and centred itself."""
+        host = self.host
+        center = host.center if isinstance(host, SparseRows) else host._to_subtract
+        return None if center is None else self.put(center)
+
+    @property
+    def center(self) -> Any:
+        return self.host.center
 
     def take(self, rows: Bools) -> DeviceRows:
         return DeviceRows.of(self.host.take(rows), self.device)

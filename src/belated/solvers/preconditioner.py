@@ -25,11 +25,11 @@ class Preconditioner:
     @classmethod
     def of(cls, diagonal: Floats, blocks: list[tuple[Index, Floats]]) -> Preconditioner:
         """From an estimate of the Hessian's diagonal, and of some whole blocks of it."""
-        floor = 1e-8 * float(diagonal.max(initial=0.0)) or 1.0
-        factors = []
-        for index, hessian in blocks:
-            jitter = np.eye(len(index)) * (1e-10 * float(np.diag(hessian).max(initial=0.0)) or 1.0)
-            factors.append((index, np.tril(cho_factor(hessian + jitter, lower=True)[0])))
+        alone = np.ones(len(diagonal), dtype=bool)
+        for index, _ in blocks:
+            alone[index] = False
+        floor = 1e-8 * float(diagonal[alone].max(initial=0.0)) or 1.0
+        factors = [(index, _factor(hessian)) for index, hessian in blocks]
         return cls(1.0 / np.sqrt(np.maximum(diagonal, floor)), factors)
 
     def theta(self, u: Floats) -> Floats:
@@ -50,3 +50,21 @@ class Preconditioner:
         for index, factor in self.blocks:
             u[index] = factor.T @ theta[index]
         return u
+
+
+def _factor(hessian: Floats) -> Floats:
+    """The lower Cholesky factor, with as little added to the diagonal as makes it one.
+
+    In units in which the diagonal is 1: what is added hides weak directions, and must not hide those that are weak only
+    because of a column's unit.
+    """
+    size = np.sqrt(np.diag(hessian))
+    size = np.where(size > 0, size, 1.0)
+    scaled = hessian / np.outer(size, size)
+    for extra in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6):
+        try:
+            factor = cho_factor(scaled + extra * np.eye(len(size)), lower=True)[0]
+        except np.linalg.LinAlgError:
+            continue
+        return np.tril(factor) * size[:, None]
+    return np.diag(size)

@@ -11,18 +11,32 @@ from scipy import sparse
 
 from belated.features.field_matrix import FieldMatrix
 from belated.solvers import row_kernels
+from belated.solvers.centring import far_centre
 from belated.threads import parts_of
 from belated.typing import Bools, Floats, Ints, SmallInts
 
 
 @dataclass(frozen=True)
 class PlainRows:
-    """Rows of a dense array or a narrow CSR matrix, through NumPy and SciPy."""
+    """Rows of a dense array or a narrow CSR matrix, through NumPy and SciPy.
+
+    ``center`` is what was taken off columns far from zero, None where there are none. Of a dense array it was taken off
+    the matrix itself, of a CSR matrix it is taken off in products.
+    """
 
     matrix: Any
-    columns: None = None
+    center: Floats | None = None
+    columns: ClassVar[None] = None
     wide: ClassVar[bool] = False
     device: ClassVar[None] = None
+
+    @classmethod
+    def of(cls, matrix: Any, centred: bool = True) -> PlainRows:
+        """With columns far from zero centred, where that is asked."""
+        center = far_centre(matrix) if centred else None
+        if center is None or sparse.issparse(matrix):
+            return cls(matrix, center)
+        return cls(matrix - center, center)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -33,41 +47,100 @@ class PlainRows:
         return self.matrix.shape[1]
 
     @property
+    def _to_subtract(self) -> Floats | None:
+        return self.center if sparse.issparse(self.matrix) else None
+
+    @property
     def size(self) -> int:
         return self.matrix.size
 
     def margins(self, coef: Floats, intercept: Floats) -> Floats:
         """Margins (n, m) under weights (m, columns) and intercepts (m,)."""
-        return np.asarray(self.matrix @ coef.T) + intercept
+        return np.asarray(self.matrix @ coef.T) + _lowered(intercept, coef, self._to_subtract)
 
     def transpose_dot(self, rows: Floats, squared: bool = False) -> Floats:
         """X' rows of shape (m, columns), from rows (n, m); with the squares of X's values where asked."""
         matrix = self.matrix
         if squared:
             matrix = matrix.power(2) if sparse.issparse(matrix) else matrix**2
-        return np.asarray(matrix.T @ rows).T
+        return _centred(np.asarray(matrix.T @ rows).T, rows, self._to_subtract, self._spread if squared else None)
 
     def second_moments(self, weight: Floats) -> tuple[Floats, Floats]:
         """X' diag(weight) X, and X' weight."""
         if not sparse.issparse(self.matrix):
             weighted = self.matrix * weight[:, None]
             return weighted.T @ self.matrix, weighted.sum(axis=0)
-        weighted = self.matrix.multiply(weight[:, None]).tocsr()
-        return (weighted.T @ self.matrix).toarray(), np.asarray(weighted.sum(axis=0))
+        near, far, dense = self._split
+        weighted = near.multiply(weight[:, None]).tocsr()
+        moments, border = (weighted.T @ near).toarray(), np.asarray(weighted.sum(axis=0))
+        if len(far):
+            beside = dense * weight[:, None]
+            moments[:, far] = weighted.T @ dense
+            moments[far] = moments[:, far].T
+            moments[np.ix_(far, far)] = beside.T @ dense
+            border[far] = beside.sum(axis=0)
+        return moments, border
+
+    @cached_property
+    def _split(self) -> tuple[sparse.csr_array, Ints, Floats]:
+        """A CSR matrix without its columns far from zero, which these are, and they themselves, centred and dense."""
+        if self._to_subtract is None:
+            return self.matrix, np.zeros(0, dtype=np.intp), np.zeros((len(self), 0))
+        far = np.flatnonzero(self._to_subtract)
+        keep = np.ones(self.shape[1])
+        keep[far] = 0.0
+        near = (self.matrix @ sparse.diags_array(keep)).tocsr()
+        return near, far, self.matrix[:, far].toarray() - self._to_subtract[far]
+
+    @cached_property
+    def _spread(self) -> Floats:
+        """The mean square of each column, where that is far from zero."""
+        _, far, dense = self._split
+        spread = np.zeros(self.shape[1])
+        spread[far] = np.einsum("ij,ij->j", dense, dense) / len(dense)
+        return spread
+
+    def __len__(self) -> int:
+        return self.matrix.shape[0]
 
     def to_csr(self) -> sparse.csr_array:
         return self.matrix
 
+    @cached_property
+    def least_spread(self) -> tuple[int, float]:
+        """The column of a dense array that varies least without being constant, and its standard deviation."""
+        if sparse.issparse(self.matrix):
+            return 0, np.inf
+        with np.errstate(over="ignore", invalid="ignore"):
+            spread = self.matrix.std(axis=0)
+        spread = np.where(np.ptp(self.matrix, axis=0) > 0, spread, np.inf)
+        column = int(np.argmin(spread))
+        return column, float(spread[column])
+
+    @cached_property
+    def largest_entry(self) -> tuple[int, float]:
+        """The column with the largest entry by size, counted from 0, and that entry's size."""
+        size = np.asarray(
+            abs(self.matrix).max(axis=0).toarray() if sparse.issparse(self.matrix) else abs(self.matrix).max(axis=0)
+        )
+        column = int(np.argmax(size))
+        return column, float(size.ravel()[column])
+
+    def every(self, step: int) -> PlainRows:
+        """Every so many rows."""
+        return self if step == 1 else PlainRows(self.matrix[::step], self.center)
+
     def take(self, rows: Bools) -> PlainRows:
-        return PlainRows(self.matrix[rows])
+        return PlainRows(self.matrix[rows], self.center)
 
     def with_groups(self, groups: Ints, count: int) -> PlainRows:
         """The same rows with one 0/1 column more for each group."""
         n = len(groups)
+        center = _longer(self.center, count)
         one_hot = sparse.csr_array((np.ones(n), (np.arange(n), groups)), shape=(n, count))
         if sparse.issparse(self.matrix):
-            return PlainRows(sparse.hstack([self.matrix, one_hot], format="csr"))
-        return PlainRows(np.hstack([self.matrix, one_hot.toarray()]))
+            return PlainRows(sparse.hstack([self.matrix, one_hot], format="csr"), center)
+        return PlainRows(np.hstack([self.matrix, one_hot.toarray()]), center)
 
 
 @dataclass(frozen=True)
@@ -77,7 +150,8 @@ class SparseRows:
     Hot weights then lie side by side and stay in the cache, and every vector of the solver is as short as it can be.
     Rows of fields (``indptr`` and ``data`` None, k entries each) or of a CSR matrix.
 
-    ``columns`` gives the original column of each compacted one, ``n_columns`` is how many columns there were.
+    ``columns`` gives the original column of each compacted one, ``n_columns`` is how many columns there were. ``center`` is
+    taken off columns far from zero in products, None where there are none.
     """
 
     n: int
@@ -87,6 +161,7 @@ class SparseRows:
     data: Any
     columns: SmallInts
     n_columns: int
+    center: Floats | None = None
     wide: ClassVar[bool] = True
     device: ClassVar[None] = None
 
@@ -101,8 +176,9 @@ class SparseRows:
         return cls(matrix.shape[0], 0, indices, indptr, data, columns, matrix.shape[1])
 
     @classmethod
-    def compact(cls, matrix: FieldMatrix | sparse.csr_array) -> SparseRows:
+    def compact(cls, matrix: FieldMatrix | sparse.csr_array, centred: bool = True) -> SparseRows:
         rows = cls.of(matrix)
+        center = far_centre(matrix) if centred and rows.data is not None else None
         counts = np.empty((parts_of(rows.size), rows.n_columns), dtype=np.int32)
         sizes = np.empty((33, len(counts)), dtype=np.int64)
         row_kernels.count_columns(rows.indices, counts, sizes)
@@ -112,7 +188,7 @@ class SparseRows:
         row_kernels.order_columns(place, ends - sizes, columns)
         indices = np.empty_like(rows.indices)
         row_kernels.renumber(rows.indices, place, indices)
-        return replace(rows, indices=indices, columns=columns)
+        return replace(rows, indices=indices, columns=columns, center=None if center is None else center[columns])
 
     @cached_property
     def by_number(self) -> tuple[SmallInts, SmallInts]:
@@ -136,7 +212,8 @@ class SparseRows:
     def margins(self, coef: Floats, intercept: Floats) -> Floats:
         """Margins (n, m) under weights (m, columns) and intercepts (m,)."""
         out = np.empty((self.n, len(coef)))
-        row_kernels.margins(*self.layout, np.ascontiguousarray(coef.T).ravel(), intercept, out, 64)
+        level = _lowered(intercept, coef, self.center)
+        row_kernels.margins(*self.layout, np.ascontiguousarray(coef.T).ravel(), level, out, 64)
         return out
 
     def transpose_dot(self, rows: Floats, squared: bool = False) -> Floats:
@@ -144,7 +221,17 @@ class SparseRows:
         m, columns = rows.shape[1], len(self.columns)
         sums = np.empty((parts_of(self.size), columns * m))
         row_kernels.transpose_dot(*self.layout, np.ascontiguousarray(rows), squared, sums)
-        return sums[0].reshape(columns, m).T
+        return _centred(sums[0].reshape(columns, m).T, rows, self.center, self._spread if squared else None)
+
+    @cached_property
+    def _spread(self) -> Floats:
+        """The mean square of each column that is far from zero, 0 for the others."""
+        if self.center is None:
+            return np.zeros(len(self.columns))
+        values, center = self.data, self.center
+        off = np.bincount(self.indices, (values - center[self.indices]) ** 2, len(center))
+        absent = self.n - np.bincount(self.indices, minlength=len(center))
+        return np.where(center != 0, off + absent * center**2, 0.0) / self.n
 
     def logistic_pass(
         self, theta: Floats, weights: tuple[Floats, Floats], l2: float, work: Floats
@@ -177,11 +264,11 @@ class SparseRows:
         """Some of the rows, with the same columns."""
         if self.indptr is None:
             kept = self.indices.reshape(self.n, self.k)[rows]
-            return SparseRows(len(kept), self.k, kept.ravel(), None, None, self.columns, self.n_columns)
+            return replace(self, n=len(kept), indices=kept.ravel())
         matrix = self.to_csr()[rows]
         data = None if self.data is None else matrix.data
-        return SparseRows(
-            matrix.shape[0], 0, matrix.indices, matrix.indptr.astype(np.int64), data, self.columns, self.n_columns
+        return replace(
+            self, n=matrix.shape[0], indices=matrix.indices, indptr=matrix.indptr.astype(np.int64), data=data
         )
 
     def with_groups(self, groups: Ints, count: int) -> SparseRows:
@@ -194,9 +281,18 @@ class SparseRows:
         ends = self.indptr[1:]
         data = None if self.data is None else np.insert(self.data, ends, 1.0)
         indptr = self.indptr + np.arange(self.n + 1)
-        return SparseRows(
-            self.n, 0, np.insert(self.indices, ends, extra), indptr, data, columns, self.n_columns + count
-        )
+        indices, center = np.insert(self.indices, ends, extra), _longer(self.center, count)
+        return SparseRows(self.n, 0, indices, indptr, data, columns, self.n_columns + count, center)
+
+    least_spread: ClassVar[tuple[int, float]] = (0, np.inf)  # of sparse columns it says how often they occur
+
+    @cached_property
+    def largest_entry(self) -> tuple[int, float]:
+        """The column with the largest entry by size, counted from 0, and that entry's size."""
+        if self.data is None:
+            return int(self.columns[0]), 1.0
+        place = int(np.argmax(np.abs(self.data)))
+        return int(self.columns[self.indices[place]]), float(abs(self.data[place]))
 
     def to_csr(self) -> sparse.csr_array:
         """The compacted rows as CSR."""
@@ -204,3 +300,24 @@ class SparseRows:
         # SciPy may sort a matrix in place, so it gets a copy of the values.
         data = np.ones(self.size) if self.data is None else self.data.copy()
         return sparse.csr_array((data, self.indices, indptr), shape=self.shape)
+
+
+def _lowered(intercept: Floats, coef: Floats, center: Floats | None) -> Floats:
+    """Intercepts for products with a matrix from which ``center`` has not been taken off."""
+    return intercept if center is None else intercept - coef @ center
+
+
+def _centred(sums: Floats, rows: Floats, center: Floats | None, spread: Floats | None) -> Floats:
+    """Sums over rows of a matrix (m, columns), as if ``center`` had been taken off it.
+
+    Of squares, the mean square ``spread`` of a centred column stands in for each of its rows: the difference of two
+    large sums would be rounding.
+    """
+    if center is None:
+        return sums
+    total = rows.sum(axis=0)[:, None]
+    return sums - total * center if spread is None else np.where(center != 0, total * spread, sums)
+
+
+def _longer(center: Floats | None, count: int) -> Floats | None:
+    return None if center is None else np.append(center, np.zeros(count))

@@ -1,0 +1,39 @@
+"""Columns far from zero, such as years or seconds since 1970: what to take off them so that nothing is lost in rounding.
+
+A margin with a free intercept does not change when a column is shifted, but the sums behind it do: beside a column of
+2024 +- 1 everything else is rounding. Solvers see such columns with their mean taken off; a model puts it back into
+the intercept.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from belated.typing import Floats
+
+_FAR = 3.0  # a column is far from zero where its mean exceeds this many standard deviations
+
+
+def far_centre(X: Any) -> Floats | None:
+    """The mean of each column that is far from zero, 0 for the others; None where there is none."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, variance = _moments(X)
+        far = np.abs(mean) > _FAR * np.sqrt(variance)
+    return np.where(far, mean, 0.0) if far.any() else None
+
+
+def _moments(X: Any) -> tuple[Floats, Floats]:
+    if not sparse.issparse(X):
+        mean = X.mean(axis=0)
+        return mean, np.einsum("ij,ij->j", X - mean, X - mean) / len(X)
+    n, columns = X.shape
+    # A column with zeros in a tenth of its rows or more cannot be far.
+    count = np.bincount(X.indices, minlength=columns)
+    if not (count > 0.89 * n).any():
+        return np.zeros(columns), np.ones(columns)
+    mean = np.bincount(X.indices, X.data, columns) / n
+    off = np.bincount(X.indices, (X.data - mean[X.indices]) ** 2, columns) + (n - count) * mean**2
+    return mean, off / n
