@@ -26,7 +26,8 @@ from sklearn.utils.validation import (
 from belated.data.durations import parse_age
 from belated.data.labels import Labels, check_labels
 from belated.data.snapshot import Snapshot
-from belated.evaluation.validation import AUTO, L2_GRID, Choice, choose_l2
+from belated.evaluation.cross_validation import L2_GRID, Choice, choose_l2
+from belated.evaluation.method_choice import choose_method
 from belated.features.field_matrix import FieldMatrix
 from belated.methods import resolve_method
 from belated.methods.base import Method
@@ -37,6 +38,8 @@ from belated.notices import logger
 from belated.persistence import ModelFile
 from belated.tables.frames import column_names, open_table, take_rows
 from belated.typing import Bools, Floats
+
+_TRIAL_TOL = 1e-5  # of fits that are only tried
 
 
 def _gives_probabilities(classifier: DelayedFeedbackClassifier) -> bool:
@@ -56,7 +59,8 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         The correction: ``"bl"``, ``"tw"``, ``"putw"``, ``"pnutw"``, ``"convdf"``, ``"nndf"``, ``"fsiw"``, ``"dfm"``,
         ``"dfm-weibull"``, ``"dfm-piecewise"``, ``"hazard"``, ``"pu"``, ``"rescale"``, ``"stc"``, or an object such as
         ``ConvDF(normalizer="paper")``. ``"auto"`` sets the clock back, tries the usual ones on what was known then, and takes
-        the one that would have predicted best what has come since (:mod:`belated.evaluation.validation`).
+        dfm-piecewise unless another would clearly have predicted better what has come since
+        (:mod:`belated.evaluation.method_choice`).
     window : float, optional
         The age from which a label counts as final, in the unit of ``elapsed``. By default the horizon.
     horizon : float, optional
@@ -78,7 +82,9 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
     window_, horizon_ : float or None
         As they were used: :meth:`fit_snapshot` takes the horizon from the snapshot.
     selection_ : dict, with ``method="auto"``
-        The validation loss of each method at its best l2, or why it could not be tried.
+        The validation loss of each method, or why it could not be tried.
+    selection_why_ : str, with ``method="auto"``
+        Which method was taken, and why.
     n_features_in_ : int
     feature_names_in_ : array of str, where X was a table
 
@@ -199,24 +205,21 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
             )
 
     def _choose(self, X: Any, labels: Labels) -> None:
-        """Choose the method by setting the clock back, and with it the l2, unless a model was given."""
+        """Choose the method by setting the clock back, and the l2 by cross-validation, unless a model was given."""
         if labels.delay is None:
             raise ValueError(
                 "method='auto' needs the delay of each positive beside elapsed: pass delay=snap.delay to fit."
             )
         grid = L2_GRID if self.model is None else None
-        tried = choose_l2(X, labels, clone(self.model_, safe=False), {n: resolve_method(n) for n in AUTO}, grid)
-        choices = {name: choice for name, choice in tried.items() if isinstance(choice, Choice)}
-        if not choices:
-            raise ValueError(
-                f"method='auto' cannot choose: {next(iter(tried.values()))}. Name a method, or lengthen the lookback."
-            )
-        best = min(choices, key=lambda name: choices[name].loss)
-        self.method_ = resolve_method(best)
+        trial = clone(self.model_, safe=False)
+        if self.model is None:
+            trial.set_params(tol=_TRIAL_TOL)
+        found = choose_method(X, labels, trial, grid)
+        self.method_, self.selection_, self.selection_why_ = resolve_method(found.method), found.losses, found.why
         if grid is not None:
-            self.model_.set_params(l2=choices[best].l2)
-        self.selection_ = {n: c.loss if isinstance(c, Choice) else c for n, c in tried.items()}
-        logger.info("auto: %s at l2 %s", best, choices[best].l2)
+            choice = choose_l2(X, {found.method: labels}, trial, {found.method: self.method_}, grid)[found.method]
+            if isinstance(choice, Choice):
+                self.model_.set_params(l2=choice.l2)
 
     def decision_function(self, X: Any) -> Floats:
         """A score of shape (n,), positive where the positive class is likelier; its log odds unless the loss is another."""

@@ -11,7 +11,7 @@ from belated.data.durations import DAY, parse_duration
 from belated.data.event_log import EventLog
 from belated.data.labels import check_labels
 from belated.data.snapshot import Snapshot
-from belated.evaluation.validation import L2_GRID, Choice, choose_l2
+from belated.evaluation.cross_validation import L2_GRID, Choice, choose_l2
 from belated.evaluation.window import suggest_window
 from belated.methods import resolve_method
 from belated.models.linear import LinearModel
@@ -62,7 +62,7 @@ def train(
     lookback : duration, optional
         Only rows that arrived at most this long before the last one. By default all.
     l2 : float, optional
-        Strength of regularisation; by default chosen by setting the clock back (:mod:`belated.evaluation.validation`).
+        Strength of regularisation; by default chosen by cross-validation (:mod:`belated.evaluation.cross_validation`).
 
     Examples
     --------
@@ -101,7 +101,9 @@ def train(
 
 def _choose_l2(snap: Snapshot, method: str, window: float) -> float | None:
     labels = check_labels(snap.y == 1, snap.elapsed, snap.delay, None, window, snap.horizon)
-    choice = choose_l2(snap.X, labels, LinearModel(), {method: resolve_method(method)}, L2_GRID)[method]
+    choice = choose_l2(snap.X, {method: labels}, LinearModel(tol=1e-5), {method: resolve_method(method)}, L2_GRID)[
+        method
+    ]
     return choice.l2 if isinstance(choice, Choice) else None
 
 

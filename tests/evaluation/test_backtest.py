@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
 
-from belated import DelayedFeedbackClassifier, EventLog, LinearModel, backtest
+from belated import STC, TW, DelayedFeedbackClassifier, EventLog, LinearModel, backtest
 from belated.data.labels import check_labels
 from belated.datasets import simulate_campaigns
 from belated.evaluation import backtest as module
 from belated.evaluation.metrics import log_losses
-from belated.evaluation.resampling import draw
 from belated.evaluation.summary import score_methods
 from belated.evaluation.validation import set_clock_back
 from belated.methods import resolve_method
@@ -43,8 +43,7 @@ def test_scores_are_those_of_the_predictions(result):
         losses = [log_losses(c.y, c.p[name]).mean() for c in result.cutoffs]
         assert_allclose(row["log_loss"], np.mean(losses))
         assert_allclose([c["log_loss"] for c in row["cutoffs"]], losses)
-        low, high = row["intervals"]["log_loss"]
-        assert low < row["log_loss"] < high
+        assert_allclose(row["intervals"]["log_loss"], stats.t.interval(0.95, 2, np.mean(losses), stats.sem(losses)))
         assert (
             sum(g["rows"] for g in row["by_group"])
             == sum(g["rows"] for g in row["by_days_since_cutoff"])
@@ -64,7 +63,7 @@ def test_predictions_are_those_of_the_classifier(result):
     """At the first cut-off, by hand through the public interface."""
     log, settings, cutoff = result.log, result.settings, result.cutoffs[0]
     snap = log.snapshot(cutoff.as_of, lookback=f"{settings.lookback}d", horizon="10d")
-    clf = DelayedFeedbackClassifier("tw", settings.window, 10.0, LinearModel(l2=cutoff.l2["tw"]))
+    clf = DelayedFeedbackClassifier("tw", settings.window, 10.0, LinearModel(l2=cutoff.l2["tw"], tol=1e-5))
     clf.fit(snap.X, snap.y, elapsed=snap.elapsed, delay=snap.delay)
     start = pd.Timestamp(cutoff.as_of) + pd.Timedelta("1us")
     test = log.matured(start, start + pd.Timedelta(days=settings.period), "10d")
@@ -83,7 +82,7 @@ def test_nothing_after_a_cutoff_changes_what_is_fitted_there(result):
         frame.loc[later & (rng.uniform(size=len(frame)) < 0.5), "conversion_time"] = pd.NaT
         fresh = frame["conversion_time"].isna() & (rng.uniform(size=len(frame)) < 0.3)
         after = np.maximum(frame["click_time"], second) + pd.Timedelta("1h")
-        frame["conversion_time"] = frame["conversion_time"].mask(fresh, after)
+        frame["conversion_time"] = frame["conversion_time"].mask(fresh, after).clip(upper=pd.Timestamp("2024-03-01"))
         return frame
 
     changed = backtest(make_log(change=scramble), **{**ASK, "window": f"{result.settings.window}d"})
@@ -131,35 +130,33 @@ def test_an_interrupted_backtest_goes_on(tmp_path, monkeypatch, result):
 def test_processes_give_the_same(result):
     parallel = backtest(make_log(), group="campaign", **{**ASK, "n_jobs": 2})
     for a, b in zip(result.cutoffs, parallel.cutoffs, strict=True):
-        assert_allclose(a.p["dfm-piecewise"], b.p["dfm-piecewise"], rtol=1e-9)
+        assert_array_equal(a.p["dfm-piecewise"], b.p["dfm-piecewise"])
+
+
+def test_a_window_that_does_not_fit_is_shortened_in_words():
+    found = backtest(make_log(), **{**ASK, "methods": ["tw", "convdf"], "window": "9d", "lookback": "15d"})
+    assert set(found.methods) == {"bl", "tw", "convdf", "oracle"}
+    assert found.windows["tw"] == 9.0 and 7.0 < found.windows["convdf"] <= 7.5
+    (note,) = found.summary()["notes"]
+    assert "A window of 9 days does not fit convdf into a history of 15: shown with 7.5 days" in note
+    assert "a lookback of 18 days or more" in note
 
 
 def test_a_method_that_cannot_be_fitted_is_told_apart():
-    found = backtest(make_log(), **{**ASK, "methods": ["tw", "convdf"], "window": "9d", "lookback": "15d"})
-    assert "convdf" not in found.methods and "tw" in found.methods
-    assert "longer than half the history" in found.failed["convdf"]
-    assert found.summary()["failed"]["convdf"].startswith("at 2024")
+    found = backtest(make_log(), **{**ASK, "methods": {"tw": TW(), "odd": STC(short=20.0)}})
+    assert "odd" not in found.methods and "tw" in found.methods
+    assert "short=20 must be at least 0 and below window" in found.failed["odd"]
+    assert found.summary()["failed"]["odd"].startswith("at 2024")
 
 
-def test_intervals_shrink_with_rows_and_cover_a_known_difference(result):
-    """Predictions of known quality: p is the truth, q is off by a factor; the interval of their difference covers."""
-    rng = np.random.default_rng(0)
-    covered, widths = [], []
-    for _ in range(60):
-        cutoffs = []
-        for _ in range(8):
-            p = rng.beta(2, 6, 400)
-            y = rng.uniform(size=400) < p
-            p_methods = {"bl": p * 0.6, "oracle": p}
-            cutoffs.append(replace(result.cutoffs[0], y=y, p=p_methods, days=np.zeros(400), group=None))
-        draws = draw(replace(result, cutoffs=cutoffs))
-        low, high = np.quantile(draws.log_loss["bl"] - draws.log_loss["oracle"], [0.025, 0.975])
-        big = rng.beta(2, 6, 400_000)
-        truth = np.mean(-big * np.log(0.6) - (1 - big) * (np.log1p(-0.6 * big) - np.log1p(-big)))
-        covered.append(low <= truth <= high)
-        widths.append(high - low)
-    assert 0.85 <= np.mean(covered) <= 1.0
-    assert np.mean(widths) < 0.04
+def test_a_fit_that_did_not_converge_is_marked():
+    ask = {**ASK, "methods": ["dfm-piecewise"], "cutoffs": 2}
+    found = backtest(make_log(2000), **ask, model=LinearModel(max_iter=1))
+    assert (
+        found.unsettled["dfm-piecewise"].startswith("at 2024") and "stopped after 1 iterations" in found.unsettled["bl"]
+    )
+    assert found.summary()["unsettled"] == found.unsettled
+    assert backtest(make_log(2000), **ask).unsettled == {}
 
 
 @pytest.mark.parametrize(
@@ -169,7 +166,7 @@ def test_intervals_shrink_with_rows_and_cover_a_known_difference(result):
         ({"lookback": "61d"}, "leave nothing to test on"),
         ({"cutoffs": 0}, "must be at least 1"),
         ({"cutoffs": ["2024-03-30"]}, "cut-offs must lie between"),
-        ({"cutoffs": ["2024-02-28"], "period": "5d"}, "last cut-off must lie before"),
+        ({"cutoffs": ["2024-02-18"], "period": "5d"}, "last cut-off must lie before"),
         ({"cutoffs": []}, "cutoffs is empty"),
         ({"period": "40d"}, "room for 0 periods of 40 days"),
         ({"period": "12d"}, "room for 2 periods of 12 days that do not overlap, and cutoffs=3"),
@@ -207,7 +204,7 @@ def test_names_that_mean_something_else():
 
 
 def test_the_gap_means_nothing_where_there_is_none(result):
-    """Where BL is better than the oracle, and where a draw in forty says so."""
+    """Where BL is better than the oracle."""
     good, bad = np.full(400, 0.2), np.full(400, 0.4)
     y = np.arange(400) % 5 == 0
     same = replace(
@@ -219,6 +216,6 @@ def test_the_gap_means_nothing_where_there_is_none(result):
     )
     for bl, oracle, closed in ((bad, good, 1.0), (good, bad, None)):
         cutoffs = [replace(same, p={"bl": bl, "tw": good, "oracle": oracle})] * 3
-        table = score_methods(replace(result, cutoffs=cutoffs), draw(replace(result, cutoffs=cutoffs)))
+        table = score_methods(replace(result, cutoffs=cutoffs))
         assert table["tw"]["gap_closed"] == closed
         assert (table["tw"]["intervals"]["gap_closed"] is None) == (closed is None)

@@ -1,8 +1,6 @@
-"""Settings chosen by setting the clock back: what was known then, and a loss corrected for late labels."""
+"""The clock set back: what was known then, and a loss corrected for late labels."""
 
 from __future__ import annotations
-
-import logging
 
 import numpy as np
 import pytest
@@ -12,7 +10,7 @@ from belated import DelayedFeedbackClassifier, LinearModel
 from belated.data.labels import check_labels
 from belated.evaluation.fitting import fit_path
 from belated.evaluation.metrics import log_losses
-from belated.evaluation.validation import Choice, choose_l2, set_clock_back
+from belated.evaluation.validation import rewind, set_clock_back
 from belated.methods import resolve_method
 
 
@@ -25,18 +23,37 @@ def snapshot(n=8000, seed=0):
 
 
 def test_the_corrected_loss_is_unbiased():
-    """Its mean over draws is the log loss against final labels, although the labels are not final."""
+    """Its mean over draws is the log loss against final labels, although the labels are not final; p depends on features."""
     gaps, naive = [], []
     for seed in range(30):
-        _, y, elapsed, delay, converts = snapshot(seed=seed)
+        X, y, elapsed, delay, converts = snapshot(seed=seed)
         split = set_clock_back(check_labels(y, elapsed, delay, None, 8.0, 40.0))
-        p = np.full(split.valid.sum(), 0.3)
+        p = 1 / (1 + np.exp(0.5 - 1.5 * X[split.valid, 0] + X[split.valid, 1]))
         final = log_losses(converts[split.valid], p).mean()
         gaps.append(split.loss(p) - final)
         naive.append(log_losses(y[split.valid], p).mean() - final)
     error = np.std(gaps) / np.sqrt(len(gaps))
     assert abs(np.mean(gaps)) < 3 * error + 0.002
     assert abs(np.mean(naive)) > 5 * error
+
+
+def test_where_delays_depend_on_features_so_must_the_correction():
+    gaps, same_for_all = [], []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n = 8000
+        slow, elapsed = rng.uniform(size=n) < 0.5, rng.uniform(0, 40, n)
+        wait, converts = rng.exponential(np.where(slow, 10.0, 0.5)), rng.uniform(size=n) < np.where(slow, 0.5, 0.2)
+        y = converts & (wait <= elapsed)
+        labels = check_labels(y, elapsed, np.where(y, wait, np.nan), None, 10.0, 40.0)
+        seen = np.where(slow, -np.expm1(-elapsed / 10.0), -np.expm1(-elapsed / 0.5))
+        for found, share in ((gaps, seen), (same_for_all, None)):
+            split = rewind(labels, 10.0, 5.0, share)
+            p = np.where(slow[split.valid], 0.6, 0.15)
+            found.append(split.loss(p) - log_losses(converts[split.valid], p).mean())
+    error = np.std(gaps) / np.sqrt(len(gaps))
+    assert abs(np.mean(gaps)) < 3 * error + 0.002
+    assert abs(np.mean(same_for_all)) > 5 * error + 0.01
 
 
 def test_setting_the_clock_back_uses_what_was_known_then():
@@ -47,31 +64,6 @@ def test_setting_the_clock_back_uses_what_was_known_then():
     assert_allclose(known.elapsed, elapsed[split.train] - split.back)
     assert (known.delay[known.y] <= known.elapsed[known.y]).all()
     assert known.y.sum() == (delay[split.train] <= elapsed[split.train] - split.back).sum()
-
-
-def test_choosing_prefers_an_l2_that_fits():
-    X, y, elapsed, delay, _ = snapshot()
-    labels = check_labels(y, elapsed, delay, None, 8.0, 40.0)
-    choice = choose_l2(X, labels, LinearModel(), {"tw": resolve_method("tw")}, [1e-5, 10.0])["tw"]
-    assert isinstance(choice, Choice) and choice.l2 == 1e-5
-    short = check_labels(y[:20], elapsed[:20], delay[:20], None, 8.0, 40.0)
-    assert "too little history" in choose_l2(X[:20], short, LinearModel(), {"tw": resolve_method("tw")}, [1.0])["tw"]
-
-
-def test_auto_takes_a_correction_where_labels_are_late(caplog):
-    X, y, elapsed, delay, converts = snapshot()
-    with caplog.at_level(logging.INFO, "belated"):
-        clf = DelayedFeedbackClassifier("auto", 8.0, 40.0).fit(X, y, elapsed=elapsed, delay=delay)
-    assert type(clf.method_).__name__ != "BL"
-    assert set(clf.selection_) >= {"bl", "dfm"} and clf.selection_["bl"] > min(
-        v for v in clf.selection_.values() if isinstance(v, float)
-    )
-    assert_allclose(clf.predict_proba(X)[:, 1].mean(), converts.mean(), rtol=0.1)
-    assert "auto:" in caplog.text
-    fixed = DelayedFeedbackClassifier("auto", 8.0, 40.0, LinearModel(l2=0.01)).fit(X, y, elapsed=elapsed, delay=delay)
-    assert fixed.model_.l2 == 0.01
-    with pytest.raises(ValueError, match="cannot choose: too little history"):
-        DelayedFeedbackClassifier("auto", 8.0, 40.0).fit(X[:20], y[:20], elapsed=elapsed[:20], delay=delay[:20])
 
 
 @pytest.mark.parametrize("method", ["fsiw", "rescale", "stc", "nndf", "hazard"])
@@ -99,15 +91,6 @@ def test_weights_are_repetitions_when_the_clock_is_set_back():
     two = set_clock_back(check_labels(y[again], elapsed[again], delay[again], None, 8.0, 40.0))
     assert one.back == two.back
     assert_allclose(one.loss(np.full(one.valid.sum(), p)), two.loss(np.full(two.valid.sum(), p)))
-
-
-def test_a_method_that_the_present_does_not_allow_is_not_chosen():
-    X, y, elapsed, delay, _ = snapshot()
-    clf = DelayedFeedbackClassifier("auto", 30.0, 40.0).fit(X, y, elapsed=elapsed, delay=delay)
-    assert "longer than half the history" in clf.selection_["fsiw"]
-    assert isinstance(clf.selection_["dfm"], float)
-    with pytest.raises(ValueError, match="needs the delay of each positive"):
-        DelayedFeedbackClassifier("auto", 8.0).fit(X, y, elapsed=elapsed)
 
 
 def test_without_a_horizon_targets_reach_as_far_as_predictions():

@@ -17,7 +17,7 @@ from belated.methods import METHODS
 if TYPE_CHECKING:
     from belated.data.event_log import EventLog
 
-_ASKED = ("horizon", "window", "methods", "cutoffs", "lookback", "period", "group", "cache", "jobs", "seed")
+_ASKED = ("horizon", "window", "methods", "cutoffs", "lookback", "period", "group", "cache", "jobs")
 
 
 @click.command("compare")
@@ -48,9 +48,6 @@ _ASKED = ("horizon", "window", "methods", "cutoffs", "lookback", "period", "grou
     help="Keep finished cut-offs, to go on after an interrupt.",
 )
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Cut-offs at a time; by default one a core.")
-@click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the resampling behind intervals."
-)
 @friendly
 def compare_command(log: Path, **options: Any) -> None:
     """Try every correction on LOG's own past, and say which to use.
@@ -102,7 +99,7 @@ def compare_log(
     from belated.evaluation.diagnosis import diagnose
 
     result = backtest(log, horizon=horizon, group=group, n_jobs=jobs, **asked)
-    with out.status("Drawing resamples"):
+    with out.status("Adding up"):
         summary = result.summary()
         diagnosis = diagnose(log, horizon=horizon, window=timedelta(days=result.settings.window), group=group)
     summary |= {"name": name, "command": command, "diagnosis": diagnosis.summary()}

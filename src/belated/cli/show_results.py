@@ -35,6 +35,8 @@ def show_comparison(summary: dict[str, Any]) -> None:
         band = "" if interval is None or name in ("bl", "oracle") else f"{interval[0]:.0%} to {interval[1]:.0%}"
         table.add_row(name + "*" * (name in summary["unsettled"]), *cells, band, style=style)
     out.print(table)
+    for note in summary["notes"]:
+        out.print(plain(note), soft_wrap=True)
     for name, why in summary["failed"].items():
         out.print(f"[yellow]{name} could not be fitted[/] {plain(why)}", soft_wrap=True)
     for name, why in summary["unsettled"].items():

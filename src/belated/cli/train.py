@@ -26,7 +26,7 @@ from belated.methods import METHODS
     "--l2",
     type=float,
     metavar="NUMBER",
-    help="Strength of regularisation. By default chosen by setting the clock back.",
+    help="Strength of regularisation. By default chosen by cross-validation.",
 )
 @click.option(
     "--out",

@@ -1,7 +1,7 @@
 """Backtest: what each method would have predicted at past cut-offs, scored against labels that have matured since.
 
-At each cut-off a method is fitted on the snapshot as it was known then, with l2 chosen by setting the clock back within
-that snapshot, and predicts the rows that arrived in the following period. Nothing later than a cut-off has any influence
+At each cut-off a method is fitted on the snapshot as it was known then, with l2 chosen by cross-validation within that
+snapshot, and predicts the rows that arrived in the following period. Nothing later than a cut-off has any influence
 on what is fitted there. The one exception is the oracle, which is BL with the final labels.
 """
 
@@ -25,13 +25,13 @@ from belated.data.durations import DAY, parse_duration
 from belated.data.event_log import EventLog
 from belated.data.labels import check_labels
 from belated.data.times import show_instant
+from belated.evaluation.cross_validation import L2_GRID, Choice, choose_l2
 from belated.evaluation.cutoff_plan import plan_cutoffs
-from belated.evaluation.fitting import fit_path
+from belated.evaluation.fitting import fit_method
 from belated.evaluation.progress import progress_file
 from belated.evaluation.recommendation import Recommendation, recommend
 from belated.evaluation.results import CutoffResult, ResultStore, Settings
 from belated.evaluation.summary import summarise
-from belated.evaluation.validation import L2_GRID, Choice, choose_l2
 from belated.evaluation.window import suggest_window
 from belated.features.field_matrix import FieldMatrix
 from belated.methods import METHODS, resolve_method
@@ -53,6 +53,7 @@ class Backtest:
     cutoffs: list[CutoffResult]
     model: Model
     chosen: dict[str, Method]
+    windows: dict[str, float]  # in days; a method whose window does not fit into the history has a shorter one
 
     def __repr__(self) -> str:
         first, last = self.cutoffs[0].as_of, self.cutoffs[-1].as_of
@@ -77,6 +78,19 @@ class Backtest:
         """What was wrong with a fit that is scored all the same: it did not converge."""
         return {name: f"at {c.as_of}: {why}" for c in reversed(self.cutoffs) for name, why in c.unsettled.items()}
 
+    @property
+    def notes(self) -> list[str]:
+        """What the table does not show: methods that were given another window than asked."""
+        shorter: dict[float, list[str]] = {}
+        for name, days in self.windows.items():
+            if days < self.settings.window:
+                shorter.setdefault(days, []).append(name)
+        return [
+            f"A window of {self.settings.window:.3g} days does not fit {', '.join(names)} into a history of {2 * days:.3g}: shown with "
+            f"{days:.3g} days. For the longer window, take a lookback of {2 * self.settings.window:.3g} days or more."
+            for days, names in shorter.items()
+        ]
+
     def summary(self) -> dict[str, Any]:
         """Everything a person or a program may want to know, as plain data; the same that ``--json`` writes."""
         return summarise(self)
@@ -100,7 +114,6 @@ def backtest(
     model: Model | None = None,
     n_jobs: int | None = None,
     cache: str | Path | None = None,
-    seed: int = 0,
     progress: bool = True,
 ) -> Backtest:
     """Fit and score methods at past cut-offs.
@@ -126,7 +139,7 @@ def backtest(
     group : str, optional
         A feature by which to break calibration down.
     model : Model, optional
-        By default ``LinearModel()``.
+        By default ``LinearModel(tol=1e-5)``: a finer tolerance changes no score that can be seen.
     n_jobs : int, optional
         Cut-offs at a time. By default one a core.
     cache : path, optional
@@ -149,21 +162,30 @@ def backtest(
         methods=tuple(chosen),
         l2=tuple(float(v) for v in l2),
         group=group,
-        seed=seed,
     )
     # Find out what cannot be done before anything is fitted.
-    for instant in plan.instants:
-        _Task.of(log.without_features(), instant, replace(settings, group=None))
+    tasks = [_Task.of(log.without_features(), instant, replace(settings, group=None)) for instant in plan.instants]
+    windows = _windows(chosen, days, min(float(task.elapsed.max()) for task in tasks))
     logger.info("backtest: %s, cut-offs %s", settings, [show_instant(i, log.clock) for i in plan.instants])
-    engine = LinearModel() if model is None else model
+    engine = LinearModel(tol=1e-5) if model is None else model
     store = ResultStore(cache, log, settings, engine, chosen)
     results = {i: found for i in plan.instants if (found := store.load(i)) is not None}
     missing = [i for i in plan.instants if i not in results]
-    with closing(_run(log, missing, engine, chosen, settings, n_jobs, progress)) as found_now:
+    with closing(_run(log, missing, engine, chosen, windows, settings, n_jobs, progress)) as found_now:
         for instant, result in zip(missing, found_now, strict=True):
             results[instant] = result
             store.save(instant, result)
-    return Backtest(log, settings, [results[i] for i in plan.instants], engine, chosen)
+    return Backtest(log, settings, [results[i] for i in plan.instants], engine, chosen, windows)
+
+
+def _windows(methods: dict[str, Method], days: float, history: float) -> dict[str, float]:
+    """The window of each method: as asked where it leaves enough of the shortest history, else half of that history."""
+    return {
+        name: history / 2.0
+        if method.needs_window and days > history / 2.0 * (1.02 if method.rewinds else 2.0)
+        else days
+        for name, method in methods.items()
+    }
 
 
 def _run(
@@ -171,6 +193,7 @@ def _run(
     instants: list[int],
     model: Model,
     methods: dict[str, Method],
+    windows: dict[str, float],
     settings: Settings,
     n_jobs: int | None,
     progress: bool,
@@ -180,7 +203,7 @@ def _run(
     total = len(instants) * (len(methods) + 1)
     with progress_file(total, f"Fitting at {len(instants)} cut-offs", progress) as file:
         tasks = (
-            delayed(_run_cutoff)(_Task.of(log, instant, settings), clone(model), methods, settings, file)
+            delayed(_run_cutoff)(_Task.of(log, instant, settings), clone(model), methods, windows, settings, file)
             for instant in instants
         )
         # One task waits for each worker, so that snapshots are made when they are needed and not all at once.
@@ -244,10 +267,16 @@ class _Task:
 
 
 def _run_cutoff(
-    task: _Task, model: Model, methods: dict[str, Method], settings: Settings, progress: str
+    task: _Task,
+    model: Model,
+    methods: dict[str, Method],
+    windows: dict[str, float],
+    settings: Settings,
+    progress: str,
 ) -> CutoffResult:
     y = ~np.isnan(task.delay)
-    labels = check_labels(y, task.elapsed, task.delay, None, settings.window, settings.horizon)
+    known = check_labels(y, task.elapsed, task.delay, None, settings.window, settings.horizon)
+    labels = {name: replace(known, window=days) for name, days in windows.items()}
     final = check_labels(task.final, task.elapsed, np.where(task.final, 0.0, np.nan))
     p: dict[str, Floats] = {}
     l2: dict[str, float | None] = {}
@@ -255,15 +284,15 @@ def _run_cutoff(
     unsettled: dict[str, str] = {}
     with quietly():
         choices = choose_l2(task.X, labels, model, methods, settings.l2)
-        choices |= choose_l2(task.X, final, model, {"oracle": BL()}, settings.l2)
-        encoded, later = model.encode(task.X, labels.weight), model.transform(task.test)
+        choices |= choose_l2(task.X, {"oracle": final}, model, {"oracle": BL()}, settings.l2)
+        encoded, later = model.encode(task.X, known.weight), model.transform(task.test)
         for name, method in [*methods.items(), ("oracle", BL())]:
             choice = choices[name]
             # Where the past is too short to choose, take the middle value on offer.
             value = choice.l2 if isinstance(choice, Choice) else sorted(settings.l2)[len(settings.l2) // 2]
             try:
                 with quietly() as unheard:
-                    (fit,) = fit_path(model, encoded, method, final if name == "oracle" else labels, [value])
+                    fit = fit_method(model, encoded, method, labels.get(name, final), value)
                     found = fit.predict(later)
                 if not np.isfinite(found).all():
                     raise ValueError("some of its probabilities are no numbers.")

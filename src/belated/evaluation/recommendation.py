@@ -1,4 +1,9 @@
-"""What to use now, how sure that is, and why, from the predictions of a backtest."""
+"""What to use now, how much it gains, how sure that is, and why, from the predictions of a backtest.
+
+The best of many methods looks better than it is on the very cut-offs that made it the best. So what is reported is what the
+choosing itself achieves: at each cut-off the method is chosen by the others, and scored there. Intervals come from how
+cut-offs differ (:mod:`belated.evaluation.intervals`).
+"""
 
 from __future__ import annotations
 
@@ -10,103 +15,221 @@ from sklearn.base import clone
 
 from belated.data.durations import DAY
 from belated.data.labels import check_labels
-from belated.evaluation.metrics import gap_closed, log_losses
-from belated.evaluation.resampling import Draws, draw, interval
-from belated.evaluation.validation import Choice, choose_l2
+from belated.evaluation.cross_validation import Choice, choose_l2
+from belated.evaluation.intervals import confidence_above_zero, inflation, mean_interval, ratio_interval
+from belated.evaluation.metrics import log_losses
+from belated.typing import Floats, Ints
 
 if TYPE_CHECKING:
     from belated.evaluation.backtest import Backtest
 
 _SURE = 0.95
 _FEWEST = 30  # rows, and positives, that a recommendation needs
+_NOTHING = 0.001  # of the oracle's log loss: a gap as small as this is none
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What to use now. ``sure`` is the share of draws in which the method had a lower log loss than BL."""
+    """What to use now.
+
+    Attributes
+    ----------
+    method : str
+        The one with the lowest mean log loss over all cut-offs.
+    window : float
+        In days.
+    l2 : float or None
+        By cross-validation at the end of the log.
+    log_loss : float
+        Of choosing a method by the other cut-offs, averaged over cut-offs; of ``method`` itself where there is one cut-off.
+    gap_closed : float or None
+        The same as a share of the way from BL to the oracle; None where late labels cost next to nothing.
+    interval : list of two floats, or None
+        The 95% interval of ``gap_closed``; None where the cut-offs are too few or too unlike to carry one.
+    sure : float or None
+        How sure it is that choosing this way beats BL, by a t test over cut-offs; None with fewer than three.
+    on_a_par : list of str
+        Methods that are not clearly worse.
+    why : str
+    """
 
     method: str
     window: float
     l2: float | None
-    sure: float
+    log_loss: float
+    gap_closed: float | None
+    interval: list[float] | None
+    sure: float | None
     on_a_par: list[str]
     why: str
 
 
-def recommend(backtest: Backtest, draws: Draws | None = None) -> Recommendation:
-    """The method with the lowest mean log loss, and the l2 it would choose at the end of the log."""
-    draws = draw(backtest) if draws is None else draws
-    usable = [name for name in backtest.methods if name != "oracle"]
-    means = {n: float(np.mean([log_losses(c.y, c.p[n]).mean() for c in backtest.cutoffs])) for n in backtest.methods}
-    best = min(usable, key=means.__getitem__)
-    better = {name: float((draws.log_loss[best] < draws.log_loss[name]).mean()) for name in usable if name != best}
-    par = [name for name, share in sorted(better.items(), key=lambda item: item[1]) if share < _SURE]
-    sure = better.get("bl", 0.0)
-    l2 = _l2_now(backtest, best)
+@dataclass(frozen=True)
+class CrossFit:
+    """Log losses (cut-offs, methods), and what choosing by the other cut-offs achieves at each."""
+
+    names: list[str]
+    losses: Floats
+    chosen: list[str]  # by the other cut-offs, at each
+    achieved: Floats
+    achieved_without: Floats  # the mean that choosing would have achieved had there not been each cut-off
+
+    @classmethod
+    def of(cls, losses: dict[str, Floats]) -> CrossFit:
+        """From the log losses of each method at each cut-off; the oracle is no method."""
+        names = [name for name in losses if name != "oracle"]
+        table = np.column_stack([losses[name] for name in names])
+        best = _chosen_by_others(table)
+        achieved = table[np.arange(len(table)), best]
+        without = np.full(len(table), np.nan)
+        if len(table) > 2:
+            for k in range(len(table)):
+                fewer = np.delete(table, k, axis=0)
+                without[k] = fewer[np.arange(len(fewer)), _chosen_by_others(fewer)].mean()
+        return cls(names, table, [names[k] for k in best], achieved, without)
+
+    @property
+    def best(self) -> str:
+        """The method with the lowest mean over all cut-offs."""
+        return self.names[int(self.losses.mean(axis=0).argmin())]
+
+    def on_a_par(self) -> list[str]:
+        """Methods that are not clearly worse than the best, the closest first."""
+        best = self.losses[:, self.names.index(self.best)]
+        worse = {name: confidence_above_zero(self.losses[:, k] - best) for k, name in enumerate(self.names)}
+        means = dict(zip(self.names, self.losses.mean(axis=0), strict=True))
+        close = [name for name, sure in worse.items() if name != self.best and (sure is None or sure < _SURE)]
+        return sorted(close, key=means.__getitem__)
+
+
+def _chosen_by_others(table: Floats) -> Ints:
+    """For each cut-off, the method with the lowest mean loss over the others."""
+    count = len(table)
+    others = (table.sum(axis=0) - table) / (count - 1) if count > 1 else table
+    return others.argmin(axis=1)
+
+
+def share_of_gap(losses: dict[str, Floats], fit: CrossFit) -> tuple[float, list[float] | None]:
+    """What choosing achieves as a share of the way from BL to the oracle, with its 95% interval."""
+    gain, gap = losses["bl"] - fit.achieved, losses["bl"] - losses["oracle"]
+    share = float(gain.mean() / gap.mean())
+    left = gain - share * gap
+    gain_without, gap_without = (_means_without(v) for v in (losses["bl"], gap))
+    without = gain_without - fit.achieved_without - share * gap_without
+    return share, ratio_interval(gain, gap, inflation(left, without))
+
+
+def confidence_in_gain(losses: dict[str, Floats], fit: CrossFit) -> float | None:
+    """How sure it is that choosing beats BL."""
+    gain, without = losses["bl"] - fit.achieved, _means_without(losses["bl"]) - fit.achieved_without
+    return confidence_above_zero(gain, inflation(gain, without))
+
+
+def _means_without(values: Floats) -> Floats:
+    """The mean of all values but each."""
+    return (values.sum() - values) / max(len(values) - 1, 1)
+
+
+def losses_by_cutoff(backtest: Backtest) -> dict[str, Floats]:
+    """The mean log loss of each method at each cut-off."""
+    return {name: np.array([log_losses(c.y, c.p[name]).mean() for c in backtest.cutoffs]) for name in backtest.methods}
+
+
+def recommend(backtest: Backtest) -> Recommendation:
+    """The method with the lowest mean log loss, the l2 it would choose at the end of the log, and what that gains."""
+    losses = losses_by_cutoff(backtest)
+    fit = CrossFit.of(losses)
+    best, bl, oracle = fit.best, losses["bl"], losses["oracle"]
+    gap_is_real = _gap_is_real(bl, oracle)
+    closed, interval = share_of_gap(losses, fit) if gap_is_real else (None, None)
+    sure, par = confidence_in_gain(losses, fit), fit.on_a_par()
     tested = sum(len(c.y) for c in backtest.cutoffs), sum(int(c.y.sum()) for c in backtest.cutoffs)
-    return Recommendation(
-        best,
-        backtest.settings.window,
-        l2,
-        sure,
-        par,
-        _why(best, means, draws, sure, par, len(backtest.cutoffs), tested),
-    )
+    why = _why(fit, bl, oracle, closed, interval, sure, par, tested)
+    window, l2 = backtest.windows[best], _l2_now(backtest, best)
+    return Recommendation(best, window, l2, float(fit.achieved.mean()), closed, interval, sure, par, why)
+
+
+def _gap_is_real(bl: Floats, oracle: Floats) -> bool:
+    """Whether knowing all labels would clearly have been better: not a thousandth only, and not by chance."""
+    gap = bl - oracle
+    sure = confidence_above_zero(gap)
+    return bool(gap.mean() > _NOTHING * oracle.mean()) and (sure is None or sure >= _SURE)
 
 
 def _l2_now(backtest: Backtest, name: str) -> float | None:
-    """Chosen by setting the clock back from the end of the log; where that cannot be done, as at the last cut-off."""
+    """By cross-validation at the end of the log; where that cannot be done, as at the last cut-off."""
     log, settings = backtest.log, backtest.settings
     snap = log.latest(round(settings.lookback * DAY), round(settings.horizon * DAY))
     y = snap.y == 1
     if y.any() and not y.all():
-        labels = check_labels(y, snap.elapsed, snap.delay, None, settings.window, settings.horizon)
-        choice = choose_l2(snap.X, labels, clone(backtest.model), {name: backtest.chosen[name]}, settings.l2)[name]
+        labels = check_labels(y, snap.elapsed, snap.delay, None, backtest.windows[name], settings.horizon)
+        choice = choose_l2(snap.X, {name: labels}, clone(backtest.model), {name: backtest.chosen[name]}, settings.l2)[
+            name
+        ]
         if isinstance(choice, Choice):
             return choice.l2
     return backtest.cutoffs[-1].l2[name]
 
 
 def _why(
-    best: str,
-    means: dict[str, float],
-    draws: Draws,
-    sure: float,
+    fit: CrossFit,
+    bl: Floats,
+    oracle: Floats,
+    closed: float | None,
+    interval: list[float] | None,
+    sure: float | None,
     par: list[str],
-    count: int,
     tested: tuple[int, int],
 ) -> str:
-    bl, oracle = means["bl"], means["oracle"]
+    best, count = fit.best, len(bl)
+    own = float(fit.losses[:, fit.names.index(best)].mean())
+    known = f"bl {bl.mean():.4f}, oracle {oracle.mean():.4f}"
     if min(tested) < _FEWEST:
         return (
             f"Too little to go by: there are {tested[0]} rows to test on, {tested[1]} of them positive. {best} has the lowest log loss "
-            f"({means[best]:.4f}; bl {bl:.4f}, oracle {oracle:.4f}), which may well be chance."
+            f"({own:.4f}; {known}), which may well be chance."
         )
     past = f"over {count} past cut-offs" if count > 1 else "at one past cut-off"
-    gap = bl - oracle
-    if gap <= 0.001 * oracle:
+    if closed is None:
         return (
-            f"Late labels cost next to nothing here: {past}, taking them as they stand (bl) has a log loss of {bl:.4f}, and knowing "
-            f"them all would have given {oracle:.4f}. {'Stay with bl.' if best == 'bl' else f'{best} is no worse.'}"
+            f"Late labels cost next to nothing here: {past}, taking them as they stand (bl) has a log loss of {bl.mean():.4f}, and knowing "
+            f"them all (oracle) would have given {oracle.mean():.4f}{_range(bl - oracle)}. "
+            f"{'Stay with bl.' if best == 'bl' else f'{best} has {own:.4f}, which is no clear gain.'}"
         )
     if best == "bl":
         return (
-            f"No correction beats taking labels as they stand (bl): {past} its log loss is {bl:.4f}, the lowest; knowing all "
-            f"labels would have given {oracle:.4f}. Look at the assumptions, and try a longer lookback."
+            f"No correction beats taking labels as they stand (bl): {past} its log loss is {bl.mean():.4f}, the lowest; knowing all "
+            f"labels would have given {oracle.mean():.4f}. Look at the assumptions, and try a longer lookback."
         )
-    closed = (bl - means[best]) / gap
-    bounds = interval(gap_closed(draws.log_loss[best], draws.log_loss["bl"], draws.log_loss["oracle"]))
-    text = (
-        f"Use {best}: {past} its log loss is {means[best]:.4f}, against {bl:.4f} for taking labels as they stand (bl) and "
-        f"{oracle:.4f} for knowing them all (oracle). That closes {closed:.0%} of the gap"
-    )
-    if bounds:
-        text += f" (95% interval {bounds[0]:.0%} to {bounds[1]:.0%})"
-    text += f"; it beat bl in {sure:.0%} of resamples."
+    if count == 1:
+        return (
+            f"Use {best}, with care: at one past cut-off its log loss is {own:.4f} ({known}), the lowest of {len(fit.names)}. The best of "
+            f"several looks better than it is, and one cut-off cannot say by how much: take three or more."
+        )
+    text = f"Use {best}: {past} its log loss is {own:.4f} ({known}), the lowest of {len(fit.names)}. {_achieved(fit, bl, closed, interval)}"
+    if sure is None:
+        text += " With two cut-offs nobody can say how sure that is: take three or more."
+    elif sure < _SURE:
+        text += f" That it beats bl is {sure:.0%} sure, which is not enough."
     others = [name for name in par if name != "bl"]
-    # The best of many methods beats bl by chance more often than a single method would.
-    if sure < 1.0 - (1.0 - _SURE) / (len(means) - 2):
-        text += " That is not enough to be sure."
     if others:
         text += f" Not clearly worse: {', '.join(others[:4])}."
     return text
+
+
+def _achieved(fit: CrossFit, bl: Floats, closed: float, interval: list[float] | None) -> str:
+    """What choosing by the other cut-offs achieves."""
+    same = sum(name == fit.best for name in fit.chosen)
+    often = "each time" if same == len(fit.chosen) else f"{same} times of {len(fit.chosen)}"
+    text = f"Chosen by the other cut-offs, as it was {often}, a method scores {fit.achieved.mean():.4f}"
+    if closed > 1:
+        return text + ", better than knowing all labels would have been."
+    if fit.achieved.mean() >= bl.mean():
+        return text + ", no better than bl."
+    bounds = "" if interval is None else f" (95% interval {interval[0]:.0%} to {interval[1]:.0%})"
+    return text + f", which closes {closed:.0%} of the gap between bl and oracle{bounds}."
+
+
+def _range(gap: Floats) -> str:
+    bounds = mean_interval(gap)
+    return "" if bounds is None else f" (95% interval of the difference {bounds[0]:+.4f} to {bounds[1]:+.4f})"

@@ -49,7 +49,6 @@ class Settings:
     methods: tuple[str, ...]
     l2: tuple[float, ...]
     group: str | None
-    seed: int
 
 
 class ResultStore:

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.data.times import show_instant
+from belated.evaluation.intervals import mean_interval, ratio_interval
 from belated.evaluation.metrics import calibration_by, calibration_curve, gap_closed, scores
-from belated.evaluation.recommendation import recommend
-from belated.evaluation.resampling import Draws, draw, interval
+from belated.evaluation.recommendation import losses_by_cutoff, recommend
 from belated.typing import Floats
 
 if TYPE_CHECKING:
@@ -24,8 +24,7 @@ _MOST_GROUPS = 30
 
 def summarise(backtest: Backtest) -> dict[str, Any]:
     """The summary of a backtest; see docs/json.md."""
-    draws = draw(backtest)
-    table, advice = score_methods(backtest, draws), recommend(backtest, draws)
+    table, advice = score_methods(backtest), recommend(backtest)
     log, settings = backtest.log, asdict(backtest.settings)
     return {
         "recommended": advice.method,
@@ -33,6 +32,7 @@ def summarise(backtest: Backtest) -> dict[str, Any]:
         "methods": table,
         "failed": backtest.failed,
         "unsettled": backtest.unsettled,
+        "notes": backtest.notes,
         "cutoffs": [
             {
                 "as_of": c.as_of,
@@ -61,19 +61,19 @@ def summarise(backtest: Backtest) -> dict[str, Any]:
     }
 
 
-def score_methods(backtest: Backtest, draws: Draws) -> dict[str, dict[str, Any]]:
+def score_methods(backtest: Backtest) -> dict[str, dict[str, Any]]:
     """For each method: scores averaged over cut-offs, with intervals; the same at each cut-off; calibration in detail."""
     by_cutoff = {name: [scores(c.y, c.p[name]) for c in backtest.cutoffs] for name in backtest.methods}
     mean_loss = {name: _mean([s["log_loss"] for s in runs]) for name, runs in by_cutoff.items()}
     y, days = (np.concatenate([getattr(c, key) for c in backtest.cutoffs]) for key in ("y", "days"))
     bl, oracle = mean_loss["bl"], mean_loss["oracle"]
     assert bl is not None and oracle is not None
-    best, worst = draws.log_loss["oracle"], draws.log_loss["bl"]
+    losses = losses_by_cutoff(backtest)
     table: dict[str, dict[str, Any]] = {}
     for name, runs in by_cutoff.items():
         p = np.concatenate([c.p[name] for c in backtest.cutoffs])
         loss = mean_loss[name]
-        drawn = draws.log_loss[name]
+        found = losses[name]
         pooled = scores(y, p)
         table[name] = {
             "log_loss": loss,
@@ -84,12 +84,15 @@ def score_methods(backtest: Backtest, draws: Draws) -> dict[str, dict[str, Any]]
             "calibration_ratio": pooled["calibration_ratio"],
             "ece": pooled["ece"],
             "intervals": {
-                "log_loss": interval(drawn),
-                "relative_log_loss": interval(drawn / best - 1.0),
-                "gap_closed": interval(gap_closed(drawn, worst, best)),
-                "calibration_ratio": interval(draws.calibration_ratio[name]),
+                "log_loss": mean_interval(found),
+                "relative_log_loss": ratio_interval(found - losses["oracle"], losses["oracle"]),
+                "gap_closed": ratio_interval(losses["bl"] - found, losses["bl"] - losses["oracle"])
+                if bl > oracle
+                else None,
+                "calibration_ratio": ratio_interval(*_predicted_and_actual(backtest, name)),
             },
-            "better_than_bl": float((drawn < worst).mean()),
+            "better_than_bl": int((found < losses["bl"]).sum()),
+            "window": backtest.windows.get(name),
             "cutoffs": [{"l2": c.l2[name], **s} for c, s in zip(backtest.cutoffs, runs, strict=True)],
             "calibration_curve": calibration_curve(y, p),
             "by_days_since_cutoff": calibration_by(_days_since_cutoff(days, backtest.settings.period), y, p),
@@ -98,6 +101,12 @@ def score_methods(backtest: Backtest, draws: Draws) -> dict[str, dict[str, Any]]
             groups = np.concatenate([c.group for c in backtest.cutoffs if c.group is not None])
             table[name]["by_group"] = calibration_by(_common(groups), y, p)
     return table
+
+
+def _predicted_and_actual(backtest: Backtest, name: str) -> tuple[Floats, Floats]:
+    """How many positives were predicted at each cut-off, and how many there were."""
+    predicted = np.array([c.p[name].sum() for c in backtest.cutoffs])
+    return predicted, np.array([float(c.y.sum()) for c in backtest.cutoffs])
 
 
 def _days_since_cutoff(days: Floats, period: float) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Choose a method and l2 from one snapshot alone, by setting the clock back.
+"""Set the clock back within one snapshot: what was known then, and how that predicts what has come since.
 
 The clock is set back by ``back`` days. Rows that had arrived by then, with the labels that were known then, are for
 training; rows that arrived just after are for validation, with the labels known now. These labels may still be
@@ -13,24 +13,14 @@ is an unbiased estimate of a row's final log likelihood. Nothing later than the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from belated.data.labels import Labels, check_labels
 from belated.data.time_grid import grid_step
 from belated.evaluation.delay_curve import delay_curve
-from belated.evaluation.fitting import fit_path
-from belated.methods.base import Method
-from belated.models.base import Model
-from belated.notices import logger, quietly
-from belated.tables.frames import take_rows
 from belated.typing import Bools, Floats
-
-AUTO = ("bl", "tw", "rescale", "fsiw", "nndf", "dfm", "dfm-piecewise", "hazard")
-L2_GRID = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 
 _FEWEST_ROWS, _FEWEST_POSITIVES = 30, 5
 _ENOUGH_ROWS = 1000
@@ -53,10 +43,15 @@ class Split:
         return corrected_loss(self.corrected_y, p, self.weight)
 
 
-def corrected_loss(corrected_y: Floats, p: Floats, weight: Floats) -> float:
-    """Mean log loss of probabilities against r = y / F(age)."""
+def corrected_losses(corrected_y: Floats, p: Floats) -> Floats:
+    """Log loss of each probability against r = y / F(age)."""
     p = np.clip(p, 1e-15, 1.0 - 1e-15)
-    return float(-np.average(corrected_y * np.log(p) + (1.0 - corrected_y) * np.log1p(-p), weights=weight))
+    return -(corrected_y * np.log(p) + (1.0 - corrected_y) * np.log1p(-p))
+
+
+def corrected_loss(corrected_y: Floats, p: Floats, weight: Floats) -> float:
+    """Their mean."""
+    return float(np.average(corrected_losses(corrected_y, p), weights=weight))
 
 
 def set_clock_back(labels: Labels) -> Split | None:
@@ -68,19 +63,30 @@ def set_clock_back(labels: Labels) -> Split | None:
         return None
     after = _how_far(labels, labels.elapsed)
     # Ages are counted from now, which is the last arrival or later.
-    youngest, oldest = float(labels.elapsed.min()), float(labels.elapsed.max())
-    back = youngest + after
+    return rewind(labels, float(labels.elapsed.min()) + after, after / 2.0)
+
+
+def rewind(labels: Labels, back: float, width: float, seen: Floats | None = None) -> Split | None:
+    """Set the clock back by ``back``; rows that arrived within ``width`` after are for validation.
+
+    ``seen`` is the share of its positives that a row of each age has shown by now; by default the same for all features.
+    None where too few rows or positives are left on either side.
+    """
+    if labels.elapsed is None or labels.delay is None or not labels.y.any():
+        return None
+    oldest = float(labels.elapsed.max())
     if not 0.0 < back < oldest:
         return None
     then = replace(labels, window=back)
     train, known = then.mature, then.early
-    if not labels.y.any() or not known[train].any() or known[train].all():
+    if not known[train].any() or known[train].all():
         return None
     # Without a horizon, what counts is what comes by the oldest age of back then: nothing that was known says more.
     horizon = oldest - back if labels.horizon is None else labels.horizon
-    seen = delay_curve(labels.elapsed, labels.delay, horizon, weight=labels.weight).seen(labels.elapsed)
+    if seen is None:
+        seen = delay_curve(labels.elapsed, labels.delay, horizon, weight=labels.weight).seen(labels.elapsed)
     y = labels.y & (np.where(labels.y, labels.delay, np.inf) <= horizon + labels.tie_width)
-    valid = ~train & (labels.elapsed >= back - after / 2.0) & (seen >= LEAST_SEEN)
+    valid = ~train & (labels.elapsed >= back - width) & (seen >= LEAST_SEEN)
     if valid.sum() < _FEWEST_ROWS or y[valid].sum() < _FEWEST_POSITIVES:
         return None
     past = check_labels(
@@ -114,40 +120,3 @@ def _how_far(labels: Labels, elapsed: Floats) -> float:
 def _is_enough(age: Floats, y: Bools, low: float, high: float) -> bool:
     rows = (age >= low) & (age < high)
     return bool(rows.sum() >= _ENOUGH_ROWS and y[rows].sum() >= _ENOUGH_ROWS // 10)
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The corrected validation loss of each l2, or of the model's own, and the best of them."""
-
-    l2: float | None
-    losses: dict[float | None, float]
-
-    @property
-    def loss(self) -> float:
-        return min(self.losses.values())
-
-
-def choose_l2(
-    X: Any, labels: Labels, model: Model, methods: Mapping[str, Method], l2: Sequence[float] | None
-) -> dict[str, Choice | str]:
-    """For each method the l2 that would have served best, or why the method cannot be fitted in the past."""
-    split = set_clock_back(labels)
-    if split is None:
-        why = "too little history to set the clock back and validate"
-        return dict.fromkeys(methods, why)
-    encoded = model.encode(take_rows(X, split.train), split.past.weight)
-    later = model.transform(take_rows(X, split.valid))
-    found: dict[str, Choice | str] = {}
-    for name, method in methods.items():
-        try:
-            method.check(labels)  # a method that cannot be used now is not tried in the past
-            with quietly():
-                fits = fit_path(model, encoded, method, split.past, l2)
-        except ValueError as error:
-            found[name] = str(error)
-            continue
-        losses = {fit.l2: split.loss(fit.predict(later)) for fit in fits}
-        found[name] = choice = Choice(min(losses, key=losses.__getitem__), losses)
-        logger.info("%s: with the clock set back by %.3g, the best l2 is %s", name, split.back, choice.l2)
-    return found

@@ -46,8 +46,8 @@ class Model(BaseEstimator):
         """
         raise ValueError(f"{type(self).__name__} cannot fit the auxiliary models that this method learns first.")
 
-    # An engine with a strength of regularisation called `l2` may offer path(encoded, risk, l2), which returns a fitted copy
-    # for each value, as LinearModel's does. Settings are then chosen among several values.
+    # An engine with a strength of regularisation called `l2` may offer path(encoded, risk, l2), which yields a fitted copy for
+    # each value, from the largest down, as LinearModel's does. Settings are then chosen among several values.
     path: Any = None
 
 

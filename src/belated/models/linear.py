@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Real
 from typing import Any
 
@@ -103,15 +103,14 @@ class LinearModel(Model):
         self._fit(encoded, risk, None)
         return self
 
-    def path(self, encoded: Design, risk: Risk, l2: Sequence[float]) -> list[LinearModel]:
+    def path(self, encoded: Design, risk: Risk, l2: Sequence[float]) -> Iterator[LinearModel]:
         """Copies of this model, fitted at each value of l2: from the largest down, each from where the last one ended."""
-        models = [clone(self).set_params(l2=value) for value in l2]
         theta = None
-        for k in np.argsort(l2)[::-1]:
-            models[k].encoder_, models[k]._hashed = self.encoder_, self._hashed
-            # A risk with several minima is fitted anew each time, to end where a fit of its own would.
-            theta = models[k]._fit(encoded, risk, theta if risk.convex else None)
-        return models
+        for value in sorted(l2, reverse=True):
+            model = clone(self).set_params(l2=value)
+            model.encoder_, model._hashed = self.encoder_, self._hashed
+            theta = model._fit(encoded, risk, theta)
+            yield model
 
     def _fit(self, encoded: Design, risk: Risk, start: Floats | None) -> Floats:
         if encoded.largest_entry[1] > _TOO_LARGE:

@@ -167,4 +167,7 @@ class LinearObjective:
                 hessian = np.block([[hessian, border[:, None]], [border[None, :], level[k]]])
                 index = np.append(index, m * columns + self.free.index(k))
             blocks.append((index, hessian))
+        shared = self.risk.shared_curvature()
+        if shared is not None:
+            blocks.append((m * columns + len(self.free) + np.arange(len(shared)), shared))
         return Preconditioner.of(self._diagonal(sample.transpose_dot(curvature, squared=True), level), blocks)

@@ -29,7 +29,7 @@ from belated.data.labels import Labels, check_labels
 from belated.data.times import NEVER
 from belated.datasets.criteo_simulator import ROWS, is_simulated
 from belated.evaluation.delay_curve import delay_curve
-from belated.evaluation.fitting import fit_path
+from belated.evaluation.fitting import fit_method, fit_path
 from belated.evaluation.metrics import scores
 from belated.evaluation.validation import LEAST_SEEN, corrected_loss
 from belated.features.field_matrix import FieldMatrix
@@ -165,7 +165,8 @@ def fit_and_score(task: Task, method: str, day: int, strength: float) -> list[di
     began = time.perf_counter()
     try:
         with quietly():
-            (fit,) = fit_path(data.model, data.encoded, TABLE_METHODS[method], labels, task.l2([strength]))
+            (value,) = task.l2([strength])
+            fit = fit_method(data.model, data.encoded, TABLE_METHODS[method], labels, value)
     except ValueError as error:
         return [{"failed": str(error)}]
     seconds = time.perf_counter() - began

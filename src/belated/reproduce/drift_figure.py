@@ -18,7 +18,7 @@ import numpy as np
 
 from belated.data.labels import Labels, check_labels
 from belated.datasets.yasui_kato import SyntheticClicks, simulate_paper
-from belated.evaluation.fitting import fit_path
+from belated.evaluation.fitting import fit_method
 from belated.evaluation.metrics import log_losses
 from belated.evaluation.validation import set_clock_back
 from belated.methods.base import Method
@@ -93,7 +93,7 @@ def trial(
         for name, method, known in wanted:
             try:
                 strength = _tune(method, known, X[rows], true, tuning, model, tries, seed)
-                (fit,) = fit_path(model, encoded, method, known, [strength / DIMENSION])
+                fit = fit_method(model, encoded, method, known, strength / DIMENSION)
             except ValueError as error:  # 1/M may estimate a rate above 1, and then there is no minimum
                 found.append({"method": name, "failed": str(error)})
             else:
@@ -126,7 +126,7 @@ def _tune(
 
     def loss(study: Any) -> float:
         strength = study.suggest_float("lambda", 1e-6, 1e-1, log=True)
-        (fit,) = fit_path(model, encoded, method, split.past, [strength / DIMENSION])
+        fit = fit_method(model, encoded, method, split.past, strength / DIMENSION)
         p = fit.predict(X[split.valid])
         return split.loss(p) if tuning == "corrected" else float(log_losses(true[split.valid], p).mean())
 

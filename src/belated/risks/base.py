@@ -16,7 +16,7 @@ import numpy as np
 
 from belated.arrays import moved, namespace
 from belated.risks.links import Link
-from belated.typing import Floats
+from belated.typing import Bools, Floats
 
 EMPTY = np.zeros(0)
 _STEP = 1e-5  # of the differences by which a curvature is estimated
@@ -88,6 +88,22 @@ class Risk:
             columns.append((up - down) / (2.0 * _STEP))
         return xp.stack(columns, axis=1)
 
+    def shared_curvature(self) -> Floats | None:
+        """An estimate of the second derivatives in the shared parameters (s, s), from which a solver takes its steps."""
+        return None
+
+    def row_costs(self, margins: Floats, shared: Floats = EMPTY) -> Floats:
+        """What each row adds to the value, of shape (n,): all of it but penalties on shared parameters."""
+        raise NotImplementedError
+
+    def negative_part(self, margins: Any) -> float:
+        """Of a risk with negative weights, J- = sum b l(-g), an estimate of something that cannot be negative; else 0."""
+        return 0.0
+
+    def take(self, rows: Bools, factor: float = 1.0) -> Risk:
+        """The same risk of some rows, their weights multiplied by ``factor``; the laws of delays stay as they are."""
+        raise NotImplementedError
+
     def start(self) -> tuple[Floats, Floats]:
         """A first guess: a constant for each margin (m,), and the shared parameters (s,)."""
         raise NotImplementedError
@@ -98,10 +114,6 @@ class Risk:
 
     def relaxed(self, share: float) -> Risk:
         """Of a non-negative risk, J+ + share * J-."""
-        raise NotImplementedError
-
-    def negative_part(self, margins: Any) -> float:
-        """Of a non-negative risk, J-."""
         raise NotImplementedError
 
     def moved(self, convert: Callable[[Floats], Any]) -> Risk:

@@ -40,6 +40,11 @@ class CureRisk(DelayRisk):
         value = float(value + self.law.roughness(shared)[0])
         return value, d_margins, self.shared_gradient(shared, d_cumulated, d_end)
 
+    def row_costs(self, margins: Floats, shared: Floats = EMPTY) -> Floats:
+        g, terms = margins[:, 0], self.event_terms(margins[:, 1], shared)
+        positive = softplus(-g) + terms.total + terms.event
+        return self.weight * np.where(self.y, positive, softplus(g) - softplus(g - terms.total))
+
     def _rows(self, margins: Any, shared: Any) -> tuple[Any, Any, Any, Any]:
         """The sum of all costs, and its gradients in the margins and in Lambda0 at times and at ends of cells."""
         xp = namespace(margins)

@@ -7,6 +7,7 @@ L(t) - log(1 - exp(-D)) with D = L(t + cell) - L(t); treated as exact, ties at a
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,9 +50,21 @@ class DelayRisk(Risk):
         self.prepared = law.prepare(events.times)
         self.prepared_end = law.prepare(events.times + events.cell) if events.cell else None
         self.prepared_middle = law.prepare(events.times + events.cell / 2) if events.cell else self.prepared
-        self.rate = float(dot(self.weight, self.y))
+        self._set_scale()
+
+    def _set_scale(self) -> None:
+        self.rate = float(dot(self.weight, self.y) / self.weight.sum())
         # The value depends on the unit of time and may be near 0, so tolerances are relative to the entropy of the labels.
         self.scale = float(entr(self.rate) + entr(1.0 - self.rate))
+
+    def take(self, rows: Bools, factor: float = 1.0) -> DelayRisk:
+        some = copy(self)
+        some.y, some.weight = self.y[rows], factor * self.weight[rows]
+        some.prepared, some.prepared_end, some.prepared_middle = (
+            _take(part, rows) for part in (self.prepared, self.prepared_end, self.prepared_middle)
+        )
+        some._set_scale()
+        return some
 
     def event_terms(self, h: Any, shared: Any) -> EventTerms:
         """Of each row, what an event costs under hazards scaled by exp(h)."""
@@ -63,7 +76,7 @@ class DelayRisk(Risk):
         total = cumulated * factor
         if self.prepared_end is None:
             return EventTerms(factor, total, -h - log_hazard, xp.full_like(h, -1.0), xp.zeros_like(h), None)
-        inside = between((self.law.evaluate(self.prepared_end, shared)[1] - cumulated) * factor, 1e-300, 300.0)
+        inside = between((self.law.evaluate(self.prepared_end, shared)[1] - cumulated) * factor, 1e-150, 300.0)
         growth = xp.expm1(inside)
         bend = inside * (inside * (growth + 1.0) - growth) / growth**2
         return EventTerms(factor, total, -xp.log(-xp.expm1(-inside)), -inside / growth, bend, factor / growth)
@@ -84,6 +97,9 @@ class DelayRisk(Risk):
         begin = self.law.shared_gradient(self.prepared, shared, none, d_cumulated)
         return rough + begin + self.law.shared_gradient(self.prepared_end, shared, none, d_end)
 
+    def shared_curvature(self) -> Floats | None:
+        return self.law.shared_curvature(self.prepared, self.weight * self.y) if self.n_shared else None
+
     def add_cells(self, terms: EventTerms, d_total: Any) -> tuple[Any, Any]:
         """Gradient in Lambda0 at times and at ends of cells (None without them), given that in the total hazards."""
         if terms.per_cell is None:
@@ -102,3 +118,10 @@ class EventTerms:
     d_event: Any
     dd_event: Any
     per_cell: Any  # the derivative of an event's cost in -Lambda0(t + cell); None without cells
+
+
+def _take(prepared: Any, rows: Bools) -> Any:
+    """Some rows of what a law prepared: an array, a tuple of arrays, or nothing."""
+    if isinstance(prepared, tuple):
+        return tuple(part[rows] for part in prepared)
+    return None if prepared is None else prepared[rows]

@@ -32,6 +32,10 @@ class HazardRisk(DelayRisk):
         d_g = self.weight * (terms.total + self.where_event(terms.d_event))
         return float(value), d_g[:, None], self.shared_gradient(shared, *self.add_cells(terms, self.weight))
 
+    def row_costs(self, margins: Floats, shared: Floats = EMPTY) -> Floats:
+        terms = self.event_terms(margins[:, 0], shared)
+        return self.weight * (terms.total + self.where_event(terms.event))
+
     def curvature(self, margins: Any, shared: Any = EMPTY) -> Any:
         terms = self.event_terms(margins[:, 0], shared)
         return (self.weight * (terms.total + self.where_event(terms.dd_event)))[:, None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from belated.arrays import dot, namespace
+from belated.arrays import namespace
 from belated.risks.base import EMPTY, Risk
 from belated.risks.links import Link
 from belated.risks.losses import Loss
@@ -29,10 +29,6 @@ class NonNegativeRisk(WeightedRisk):
         super().__init__(a, b, loss, link)
         self.smooth = False
         self.minibatch_only = ascent
-
-    def negative_part(self, margins: Any) -> float:
-        """J-, before the correction."""
-        return float(dot(self.b, self.loss.value(-margins[:, 0])))
 
     def value_and_gradient(self, margins: Any, shared: Any = EMPTY) -> tuple[float, Any, Any]:
         below = self.negative_part(margins) < 0

@@ -10,7 +10,7 @@ import numpy as np
 from belated.arrays import namespace
 from belated.risks.base import EMPTY, Risk
 from belated.risks.links import Link
-from belated.typing import Floats
+from belated.typing import Bools, Floats
 
 
 class SeparateRisks(Risk):
@@ -30,6 +30,12 @@ class SeparateRisks(Risk):
     def curvature(self, margins: Any, shared: Any = EMPTY) -> Any:
         columns = [part.curvature(margins[:, k : k + 1]) for k, part in enumerate(self.parts)]
         return namespace(margins).concat(columns, axis=1)
+
+    def row_costs(self, margins: Floats, shared: Floats = EMPTY) -> Floats:
+        return np.sum([part.row_costs(margins[:, k : k + 1]) for k, part in enumerate(self.parts)], axis=0)
+
+    def take(self, rows: Bools, factor: float = 1.0) -> Risk:
+        return SeparateRisks([part.take(rows, factor) for part in self.parts], self.link)
 
     def start(self) -> tuple[Floats, Floats]:
         return np.concatenate([part.start()[0] for part in self.parts]), EMPTY

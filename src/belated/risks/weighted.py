@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from belated.risks import compiled_costs
 from belated.risks.base import EMPTY, Risk
 from belated.risks.links import Link
 from belated.risks.losses import LogisticLoss, Loss
-from belated.typing import Floats
+from belated.typing import Bools, Floats
 
 
 class WeightedRisk(Risk):
@@ -55,6 +56,20 @@ class WeightedRisk(Risk):
         if self._compiled(margins):
             return compiled_costs.logistic_curvature(g, self.a, self.b)[:, None]
         return (self.a * self.loss.curvature(g) + self.b * self.loss.curvature(-g))[:, None]
+
+    def row_costs(self, margins: Floats, shared: Floats = EMPTY) -> Floats:
+        g = margins[:, 0]
+        if self.loss.linear_odd:
+            return (self.a + self.b) * self.loss.value(-g) - self.a * g
+        return self.a * self.loss.value(g) + self.b * self.loss.value(-g)
+
+    def negative_part(self, margins: Any) -> float:
+        return float(dot(self.b, self.loss.value(-margins[:, 0])))
+
+    def take(self, rows: Bools, factor: float = 1.0) -> Risk:
+        some = copy(self)
+        some.a, some.b = factor * self.a[rows], factor * self.b[rows]
+        return some
 
     def start(self) -> tuple[Floats, Floats]:
         rate = float(np.clip(self.a.sum() / (self.a.sum() + self.b.sum()), 1e-6, 1 - 1e-6))

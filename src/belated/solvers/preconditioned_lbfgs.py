@@ -18,6 +18,7 @@ Objective = Callable[[Floats], tuple[float, Floats]]
 
 _RUN = 50  # iterations between new preconditioners
 _REFINEMENTS = 5
+_COARSE = 1e-6  # a tolerance from which a result needs no refinement
 
 
 def minimise_preconditioned(
@@ -51,6 +52,8 @@ def minimise_preconditioned(
             stuck = result.nit < _RUN and norm > 0.5 * previous
             if gradient_is_small(norm, tol) or n_iter >= max_iter or stuck:
                 break
+        if gradient_is_small(norm, tol) and tol >= _COARSE:
+            return Solution(theta, n_iter, norm, float(result.fun))
         theta, norm, value = _refine(objective, precondition(theta), theta)
     return Solution(theta, n_iter, norm, value)
 

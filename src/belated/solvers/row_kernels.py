@@ -219,3 +219,15 @@ def logistic_pass(
         for t in range(chunks):
             total += work[t, 2 * j + 1]
         gradient[j] = total
+
+
+@nb.njit(cache=True, fastmath=FREE)
+def second_moments(indptr: Any, indices: SmallInts, data: Floats, weight: Floats, out: Floats) -> None:
+    """M with M + M' = X' diag(weight) X: each pair of a row's entries is added once, on either side."""
+    for i in range(weight.size):
+        w = weight[i]
+        for p in range(indptr[i], indptr[i + 1]):
+            x, line = w * data[p], indices[p]
+            for r in range(indptr[i], p):
+                out[line, indices[r]] += x * data[r]
+            out[line, line] += 0.5 * x * data[p]

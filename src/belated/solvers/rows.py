@@ -71,11 +71,12 @@ class PlainRows:
             weighted = self.matrix * weight[:, None]
             return weighted.T @ self.matrix, weighted.sum(axis=0)
         near, far, dense = self._split
-        weighted = near.multiply(weight[:, None]).tocsr()
-        moments, border = (weighted.T @ near).toarray(), np.asarray(weighted.sum(axis=0))
+        moments, border = np.zeros((self.shape[1], self.shape[1])), np.asarray(near.T @ weight)
+        row_kernels.second_moments(near.indptr, near.indices, near.data, weight, moments)
+        moments += moments.T  # each pair of entries was added on one side
         if len(far):
             beside = dense * weight[:, None]
-            moments[:, far] = weighted.T @ dense
+            moments[:, far] = near.T @ beside
             moments[far] = moments[:, far].T
             moments[np.ix_(far, far)] = beside.T @ dense
             border[far] = beside.sum(axis=0)

@@ -1,0 +1,174 @@
+"""Choose settings by cross-validation over blocks of arrival time, scored by the method's own risk.
+
+A method's risk needs no final labels: it is an average over rows, whose minimum is what the method is after. So a setting
+is as good as the risk of rows that were left out. Which rows to leave out matters. Neighbours in time are alike, and rows
+left out at random are predicted too well by their neighbours. Here the history is cut into six stretches that are
+dealt in turn to three folds; each fold is predicted by a model of the other two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from belated.data.labels import Labels
+from belated.evaluation.fitting import require_probabilities, with_l2
+from belated.methods.base import Learner, Method
+from belated.models.base import Model
+from belated.notices import logger, quietly
+from belated.risks.base import Risk
+from belated.tables.frames import take_rows
+from belated.typing import Bools, Floats, Ints
+
+L2_GRID = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+
+_FOLDS, _STRETCHES = 3, 6
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The l2 to take (None: the model has none), and the risk of rows left out at each that was tried."""
+
+    l2: float | None
+    risks: dict[float | None, float]
+
+
+def stretch_of_rows(age: Floats, stretches: int = _STRETCHES) -> Ints:
+    """The stretch of time in which each row arrived, 0 for the oldest: as many rows in each as ties allow."""
+    order = np.sort(age)
+    edges = [order[len(age) * k // stretches] for k in range(1, stretches)]
+    return stretches - 1 - np.searchsorted(edges, age, side="right")
+
+
+def choose_l2(
+    X: Any, labels: Mapping[str, Labels], model: Model, methods: Mapping[str, Method], l2: Sequence[float] | None
+) -> dict[str, Choice | str]:
+    """For each method the l2 that serves rows left out best, or why there is none.
+
+    Labels of different methods may differ in their windows.
+    """
+    folds = _Folds.of(X, next(iter(labels.values())), model)
+    found: dict[str, Choice | str] = {}
+    for name, method in methods.items():
+        try:
+            method.check(labels[name])
+            found[name] = choice = _choose(replace(folds, labels=labels[name]), method, l2)
+        except ValueError as error:
+            found[name] = str(error)
+            continue
+        logger.info("%s: l2 %s, by the risk of stretches of time left out", name, choice.l2)
+    return found
+
+
+@dataclass(frozen=True)
+class _Fold:
+    """What is left out, and a model with the other rows encoded."""
+
+    out: Bools
+    model: Model
+    encoded: Any
+    later: Any  # the rows left out
+
+
+@dataclass(frozen=True)
+class _Folds:
+    """Rows encoded for each fold, once for all methods."""
+
+    labels: Labels
+    stretch: Ints
+    model: Model
+    encoded: Any  # all rows, for auxiliary models
+    parts: list[_Fold]
+
+    @classmethod
+    def of(cls, X: Any, labels: Labels, model: Model) -> _Folds:
+        stretch = stretch_of_rows(_ages(labels))
+        whole, parts = clone(model), []
+        for fold in range(_FOLDS):
+            out, engine = stretch % _FOLDS == fold, clone(model)
+            encoded = engine.encode(take_rows(X, ~out), labels.weight[~out])
+            parts.append(_Fold(out, engine, encoded, engine.transform(take_rows(X, out))))
+        return cls(labels, stretch, whole, whole.encode(X, labels.weight), parts)
+
+
+def _ages(labels: Labels) -> Floats:
+    """Without times, rows count as having come in their order."""
+    return -np.arange(len(labels.y), dtype=np.float64) if labels.elapsed is None else labels.elapsed
+
+
+def _choose(folds: _Folds, method: Method, l2: Sequence[float] | None) -> Choice:
+    values: list[float | None] = [None]
+    if folds.model.path is not None and l2 is not None:
+        values = [*sorted(l2, reverse=True)]
+    tried: list[Floats] = []  # the risk of each stretch at each value
+    with quietly():
+        # All folds go down the values together, so that they can stop where the risk rises.
+        for costs in zip(*(_risks_left_out(folds, fold, method, values) for fold in folds.parts), strict=True):
+            tried.append(np.sum(costs, axis=0))
+            if _has_risen(tried):
+                break
+    totals = np.array([costs.sum() for costs in tried])
+    if not np.isfinite(totals).any():
+        raise ValueError("at no l2 is the risk of rows left out a finite number.")
+    best = int(np.nanargmin(totals))
+    chosen = next(k for k in range(best + 1) if _is_close(tried[k], tried[best]))
+    return Choice(values[chosen], dict(zip(values, totals.tolist(), strict=False)))
+
+
+def _has_risen(tried: list[Floats]) -> bool:
+    """Whether the risk has risen above the lowest clearly, or twice in a row."""
+    totals = [costs.sum() for costs in tried]
+    best = int(np.argmin(totals))
+    return best < len(tried) - 2 or (best < len(tried) - 1 and not _is_close(tried[-1], tried[best]))
+
+
+def _is_close(costs: Floats, best: Floats) -> bool:
+    """Whether a risk exceeds the lowest by no more than one standard error, by differences between stretches."""
+    rise = costs - best
+    return bool(rise.sum() <= np.sqrt(len(rise)) * rise.std(ddof=1))
+
+
+def _risks_left_out(folds: _Folds, fold: _Fold, method: Method, values: list[float | None]) -> Iterator[Floats]:
+    """The risk of each stretch that a fold leaves out, at each value, under a model of the other rows."""
+    for risk, model in _fits(folds, fold, method, values):
+        left, margins = risk.take(fold.out), model.margins(fold.later)
+        costs = np.bincount(folds.stretch[fold.out], left.row_costs(margins, model.shared_), _STRETCHES).astype(
+            np.float64
+        )
+        # Some methods estimate the risk of negatives by a difference. Where it is below 0 the estimate is off by as much, and
+        # a model that fits noise could push it down for ever; so it counts by its size.
+        excess = max(-left.negative_part(margins), 0.0)
+        inside = np.unique(folds.stretch[fold.out])
+        costs[inside] += 2.0 * excess / len(inside)
+        yield costs
+
+
+def _fits(folds: _Folds, fold: _Fold, method: Method, values: list[float | None]) -> Iterator[tuple[Risk, Model]]:
+    """The risk of all rows, and models of those that are not left out; auxiliary models see no more than they do."""
+    # Weights are such that a risk is an average of rows, so that l2 means the same for some rows as for all.
+    share = folds.labels.weight[~fold.out].sum() / folds.labels.total
+    if method.has_auxiliary_fits or values == [None]:
+        for value in values:
+            engine = with_l2(fold.model, value)
+            risk = method.build_risk(folds.labels, _learner(folds, fold, value))
+            require_probabilities(risk)
+            yield risk, engine.fit(fold.encoded, risk.take(~fold.out, 1.0 / share))
+        return
+    risk = method.build_risk(folds.labels, _learner(folds, fold, None))
+    require_probabilities(risk)
+    for model in fold.model.path(fold.encoded, risk.take(~fold.out, 1.0 / share), values):
+        yield risk, model
+
+
+def _learner(folds: _Folds, fold: _Fold, l2: float | None) -> Learner:
+    engine = with_l2(folds.model, l2)
+
+    def learn(risk: Risk, rows: Bools, groups: Ints, new_groups: Ints) -> Floats:
+        known = ~fold.out[rows]
+        return engine.auxiliary_margin(folds.encoded, risk.take(known), rows & ~fold.out, groups[known], new_groups)
+
+    return learn

@@ -1,0 +1,171 @@
+"""Choose a method from one snapshot alone: what would each have predicted, had it been fitted a while ago?
+
+The clock is set back several times. What was known then is for training, and rows that arrived just after are for
+validation, with the labels known now. Some of these are still open: a row of age e has shown a share F(e | x) of its
+positives, and y / F(e | x) stands in for its final label (:mod:`belated.evaluation.validation`). F depends on the features, for
+methods differ most where slow rows differ from fast ones: rows are grouped by how fast their positives come under
+dfm-piecewise, and F is the Kaplan-Meier curve of each group.
+
+dfm-piecewise makes the weakest assumptions and is taken unless another method is clearly better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from belated.data.labels import Labels
+from belated.evaluation.cross_validation import Choice, choose_l2
+from belated.evaluation.delay_curve import delay_curve
+from belated.evaluation.fitting import fit_method
+from belated.evaluation.validation import Split, corrected_losses, rewind
+from belated.methods import resolve_method
+from belated.methods.base import Method
+from belated.models.base import Model
+from belated.notices import logger, quietly
+from belated.tables.frames import take_rows
+from belated.typing import Floats
+
+AUTO = ("bl", "tw", "rescale", "fsiw", "nndf", "dfm", "dfm-piecewise", "hazard")
+USUAL = "dfm-piecewise"
+
+_BACK = (1 / 4, 3 / 8, 1 / 2)  # of the history: how far the clock is set back
+_WIDTH = 1 / 8  # of the history: how long after that rows are for validation
+_GROUPS, _FEWEST_POSITIVES = 5, 100
+_CLEARLY = 2.0  # standard errors
+_TOO_LITTLE = "too little history to set the clock back and compare methods"
+
+
+@dataclass(frozen=True)
+class MethodChoice:
+    """The method to take, a sentence why, and the validation loss of each, or why it could not be tried."""
+
+    method: str
+    why: str
+    losses: dict[str, float | str]
+
+
+def choose_method(X: Any, labels: Labels, model: Model, l2: tuple[float, ...] | None) -> MethodChoice:
+    """The usual method, or one that would clearly have predicted better what has come since."""
+    splits = _splits(X, labels, model, l2)
+    if not splits:
+        usual = _usual(labels)
+        return MethodChoice(usual, f"{usual}, because there is {_TOO_LITTLE}", dict.fromkeys(AUTO, _TOO_LITTLE))
+    rows: dict[str, list[Floats]] = {name: [] for name in AUTO}
+    failed: dict[str, str] = {}
+    for split in splits:
+        for name, found in _losses(X, labels, split, model, l2).items():
+            if isinstance(found, str):
+                failed[name] = found
+            else:
+                rows[name].append(found)
+    losses = {name: np.concatenate(parts) for name, parts in rows.items() if name not in failed}
+    if not losses:
+        return MethodChoice(
+            _usual(labels), f"{_usual(labels)}, because no method could be fitted in the past", dict(failed)
+        )
+    weight = np.concatenate([split.weight for split in splits])
+    chosen, why = _pick(losses, weight)
+    means = {name: float(np.average(found, weights=weight)) for name, found in losses.items()}
+    logger.info("auto: %s; losses %s", why, means)
+    return MethodChoice(chosen, why, {**means, **failed})
+
+
+def _usual(labels: Labels) -> str:
+    """dfm-piecewise; bl where there are no delays for it to learn."""
+    try:
+        resolve_method(USUAL).build_risk(labels, _no_learner)
+    except ValueError:
+        return "bl"
+    return USUAL
+
+
+def _no_learner(risk: Any, rows: Any, groups: Any, new_groups: Any) -> Floats:
+    raise AssertionError(f"{USUAL} asks for no auxiliary model")
+
+
+def _pick(losses: Mapping[str, Floats], weight: Floats) -> tuple[str, str]:
+    means = {name: float(np.average(found, weights=weight)) for name, found in losses.items()}
+    best = min(means, key=means.__getitem__)
+    if USUAL not in means:
+        return best, f"{best}, which has the lowest loss; {USUAL} could not be fitted in the past"
+    if best == USUAL:
+        return best, f"{best}, which has the lowest loss"
+    gain = losses[USUAL] - losses[best]
+    error = float(np.sqrt(np.average((gain - np.average(gain, weights=weight)) ** 2, weights=weight) / len(gain)))
+    clear = f"{best} is better by {means[USUAL] - means[best]:.4f} with a standard error of {error:.4f}"
+    if means[USUAL] - means[best] > _CLEARLY * error:
+        return best, f"{best}, which is clearly better than {USUAL}: {clear}"
+    return USUAL, f"{USUAL}, because nothing is clearly better: {clear}"
+
+
+def _splits(X: Any, labels: Labels, model: Model, l2: tuple[float, ...] | None) -> list[Split]:
+    """The clock set back by several spans, as far as there are rows and positives enough."""
+    if labels.elapsed is None or labels.delay is None:
+        return []
+    # Of the history that most rows have: a stray arrival years ago is none.
+    youngest, oldest = (float(v) for v in np.quantile(labels.elapsed, [0.0, 0.98]))
+    span = oldest - youngest
+    horizon = span / 2.0 if labels.horizon is None else labels.horizon
+    try:
+        seen = _share_seen(X, labels, model, l2, horizon)
+    except ValueError:  # no delays to learn from: the same curve for all
+        seen = None
+    found = [rewind(labels, youngest + share * span, _WIDTH * span, seen) for share in _BACK]
+    return [split for split in found if split is not None]
+
+
+def _share_seen(X: Any, labels: Labels, model: Model, l2: tuple[float, ...] | None, horizon: float) -> Floats:
+    """F(e | x): the share of its positives that each row has shown at its age, by groups of how fast they come."""
+    assert labels.elapsed is not None and labels.delay is not None
+    group = _speed_groups(X, labels, model, l2)
+    seen = np.empty(len(group))
+    for k in np.unique(group):
+        mine = group == k
+        curve = delay_curve(labels.elapsed[mine], labels.delay[mine], horizon, labels.weight[mine])
+        seen[mine] = curve.seen(labels.elapsed[mine])
+    return seen
+
+
+def _speed_groups(X: Any, labels: Labels, model: Model, l2: tuple[float, ...] | None) -> Any:
+    """Groups of rows by the delay that dfm-piecewise expects, each with positives enough for a curve of its own."""
+    method = resolve_method(USUAL)
+    with quietly():
+        choice = choose_l2(X, {USUAL: labels}, model, {USUAL: method}, l2)[USUAL] if l2 is not None else None
+        engine = clone(model)
+        encoded = engine.encode(X, labels.weight)
+        fit = fit_method(engine, encoded, method, labels, choice.l2 if isinstance(choice, Choice) else None)
+        speed = fit.model.margins(engine.transform(X))[:, 1]
+    count = int(np.clip(labels.y.sum() // _FEWEST_POSITIVES, 1, _GROUPS))
+    edges = np.quantile(speed[labels.y], np.arange(1, count) / count)
+    return np.searchsorted(edges, speed)
+
+
+def _losses(
+    X: Any, labels: Labels, split: Split, model: Model, l2: tuple[float, ...] | None
+) -> dict[str, Floats | str]:
+    """The corrected loss of each validation row under each method, or why it could not be fitted back then."""
+    before, engine = take_rows(X, split.train), clone(model)
+    methods: dict[str, Method] = {name: resolve_method(name) for name in AUTO}
+    with quietly():
+        known = dict.fromkeys(methods, split.past)
+        choices = {} if l2 is None else choose_l2(before, known, model, methods, l2)
+        encoded = engine.encode(before, split.past.weight)
+        later = engine.transform(take_rows(X, split.valid))
+        found: dict[str, Floats | str] = {}
+        for name, method in methods.items():
+            choice = choices.get(name)
+            try:
+                method.check(labels)  # a method that cannot be used now is not tried in the past
+                if isinstance(choice, str):
+                    raise ValueError(choice)
+                fit = fit_method(engine, encoded, method, split.past, None if choice is None else choice.l2)
+            except ValueError as error:
+                found[name] = str(error)
+            else:
+                found[name] = corrected_losses(split.corrected_y, fit.predict(later))
+    return found
