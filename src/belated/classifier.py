@@ -39,8 +39,6 @@ from belated.persistence import ModelFile
 from belated.tables.frames import column_names, open_table, take_rows
 from belated.typing import Bools, Floats
 
-_TRIAL_TOL = 1e-5  # of fits that are only tried
-
 
 def _gives_probabilities(classifier: DelayedFeedbackClassifier) -> bool:
     if hasattr(classifier, "link_") and not classifier.link_.has_probability:
@@ -211,9 +209,7 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
                 "method='auto' needs the delay of each positive beside elapsed: pass delay=snap.delay to fit."
             )
         grid = L2_GRID if self.model is None else None
-        trial = clone(self.model_, safe=False)
-        if self.model is None:
-            trial.set_params(tol=_TRIAL_TOL)
+        trial = self.model_.for_trials()
         found = choose_method(X, labels, trial, grid)
         self.method_, self.selection_, self.selection_why_ = resolve_method(found.method), found.losses, found.why
         if grid is not None:

@@ -101,9 +101,7 @@ def train(
 
 def _choose_l2(snap: Snapshot, method: str, window: float) -> float | None:
     labels = check_labels(snap.y == 1, snap.elapsed, snap.delay, None, window, snap.horizon)
-    choice = choose_l2(snap.X, {method: labels}, LinearModel(tol=1e-5), {method: resolve_method(method)}, L2_GRID)[
-        method
-    ]
+    choice = choose_l2(snap.X, {method: labels}, LinearModel(), {method: resolve_method(method)}, L2_GRID)[method]
     return choice.l2 if isinstance(choice, Choice) else None
 
 

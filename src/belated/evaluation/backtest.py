@@ -277,16 +277,16 @@ def _run_cutoff(
     y = ~np.isnan(task.delay)
     known = check_labels(y, task.elapsed, task.delay, None, settings.window, settings.horizon)
     labels = {name: replace(known, window=days) for name, days in windows.items()}
+    methods = {**methods, "oracle": BL()}
     final = check_labels(task.final, task.elapsed, np.where(task.final, 0.0, np.nan))
     p: dict[str, Floats] = {}
     l2: dict[str, float | None] = {}
     failed: dict[str, str] = {}
     unsettled: dict[str, str] = {}
     with quietly():
-        choices = choose_l2(task.X, labels, model, methods, settings.l2)
-        choices |= choose_l2(task.X, {"oracle": final}, model, {"oracle": BL()}, settings.l2)
+        choices = choose_l2(task.X, {**labels, "oracle": final}, model, methods, settings.l2)
         encoded, later = model.encode(task.X, known.weight), model.transform(task.test)
-        for name, method in [*methods.items(), ("oracle", BL())]:
+        for name, method in methods.items():
             choice = choices[name]
             # Where the past is too short to choose, take the middle value on offer.
             value = choice.l2 if isinstance(choice, Choice) else sorted(settings.l2)[len(settings.l2) // 2]

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from belated.data.labels import Labels
 from belated.evaluation.fitting import require_probabilities, with_l2
@@ -87,9 +86,9 @@ class _Folds:
     @classmethod
     def of(cls, X: Any, labels: Labels, model: Model) -> _Folds:
         stretch = stretch_of_rows(_ages(labels))
-        whole, parts = clone(model), []
+        whole, parts = model.for_trials(), []
         for fold in range(_FOLDS):
-            out, engine = stretch % _FOLDS == fold, clone(model)
+            out, engine = stretch % _FOLDS == fold, model.for_trials()
             encoded = engine.encode(take_rows(X, ~out), labels.weight[~out])
             parts.append(_Fold(out, engine, encoded, engine.transform(take_rows(X, out))))
         return cls(labels, stretch, whole, whole.encode(X, labels.weight), parts)
@@ -120,10 +119,8 @@ def _choose(folds: _Folds, method: Method, l2: Sequence[float] | None) -> Choice
 
 
 def _has_risen(tried: list[Floats]) -> bool:
-    """Whether the risk has risen above the lowest clearly, or twice in a row."""
-    totals = [costs.sum() for costs in tried]
-    best = int(np.argmin(totals))
-    return best < len(tried) - 2 or (best < len(tried) - 1 and not _is_close(tried[-1], tried[best]))
+    """Whether the risk has risen; with less regularisation it would rise on."""
+    return len(tried) > 1 and bool(tried[-1].sum() > tried[-2].sum())
 
 
 def _is_close(costs: Floats, best: Floats) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from belated.risks.base import Risk
 from belated.typing import Bools, Floats, Ints
@@ -38,6 +38,11 @@ class Model(BaseEstimator):
     def margins(self, X: Any) -> Floats:
         """Margins of shape (n, m) of new rows."""
         raise NotImplementedError
+
+    def for_trials(self) -> Model:
+        """A fresh copy for fits that are only compared with each other, and may be less precise."""
+        copy: Model = clone(self)
+        return copy
 
     def auxiliary_margin(self, encoded: Any, risk: Risk, rows: Bools, groups: Ints, new_groups: Ints) -> Floats:
         """Fit a one-margin risk on some rows and an ordered group beside their features.

@@ -28,6 +28,7 @@ from belated.typing import Bools, Floats, Ints
 
 # Floating point cannot always reach `tol`; a gradient this small is no reason to warn.
 _GOOD_ENOUGH = 1e-5
+_TRIAL_TOL = 1e-4
 _TOO_LARGE = 1e100
 _OUTWEIGHED = 1000.0  # times the curvature of the data, a penalty leaves nothing of a weight
 
@@ -111,6 +112,10 @@ class LinearModel(Model):
             model.encoder_, model._hashed = self.encoder_, self._hashed
             theta = model._fit(encoded, risk, theta)
             yield model
+
+    def for_trials(self) -> LinearModel:
+        copy: LinearModel = clone(self)
+        return copy.set_params(tol=max(self.tol, _TRIAL_TOL))
 
     def _fit(self, encoded: Design, risk: Risk, start: Floats | None) -> Floats:
         if encoded.largest_entry[1] > _TOO_LARGE:

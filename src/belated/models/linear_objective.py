@@ -23,7 +23,6 @@ from belated.typing import Floats
 Design: TypeAlias = PlainRows | SparseRows | DeviceRows
 
 DENSE_BLOCK = 1000  # columns; up to here the curvature is a whole matrix, beyond it a diagonal
-_SAMPLE = 50_000  # rows from which the curvature is estimated
 _MAX_EPOCHS = 60
 _LOOSE = (
     1e-5  # L-BFGS reaches this in a few passes; for smaller tolerances dual ascent is faster, and has a certificate
@@ -155,8 +154,8 @@ class LinearObjective:
         assert isinstance(self.rows, PlainRows)
         m, columns = self.risk.n_margins, self.rows.shape[1]
         curvature = self._curvature(theta)
-        step = -(-len(curvature) // _SAMPLE)
-        sample, curvature = self.rows.every(step), step * curvature[::step]
+        sample, step = self.rows.sample
+        curvature = step * curvature[::step]
         level = curvature.sum(axis=0)
         blocks = []
         for k in range(m) if columns <= DENSE_BLOCK else ():
@@ -170,4 +169,5 @@ class LinearObjective:
         shared = self.risk.shared_curvature()
         if shared is not None:
             blocks.append((m * columns + len(self.free) + np.arange(len(shared)), shared))
-        return Preconditioner.of(self._diagonal(sample.transpose_dot(curvature, squared=True), level), blocks)
+        in_coef = sample.transpose_dot(curvature, squared=True) if columns > DENSE_BLOCK else np.zeros((m, columns))
+        return Preconditioner.of(self._diagonal(in_coef, level), blocks)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 
 import numpy as np
 from scipy.optimize import minimize
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from belated.solvers.preconditioner import Preconditioner
 from belated.solvers.stopping import Solution, gradient_is_small
@@ -65,7 +66,13 @@ def _one_blas_thread() -> AbstractContextManager[object]:
     """
     if threading.current_thread() is not threading.main_thread():
         return nullcontext()
-    return threadpool_limits(1, user_api="blas")
+    return _libraries().limit(limits=1, user_api="blas")
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """Finding the libraries takes as long as a small fit."""
+    return ThreadpoolController()
 
 
 def _refine(objective: Objective, scaling: Preconditioner, theta: Floats) -> tuple[Floats, float, float]:
