@@ -39,51 +39,50 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
     return types.void(array, types.intp), generate
 
 
-@nb.njit(cache=True, inline="always")
-def _bits(count: int) -> int:
-    bits = 0
-    while count >> bits:
-        bits += 1
-    return bits
+@intrinsic
+def ones_in(typing_context: Any, word: Any) -> Any:
+    """How many bits of a word are set."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
 
 
 @compiled()
-def count_columns(indices: SmallInts, counts: SmallInts, sizes: Ints) -> None:
-    """counts[0] = how often each column occurs; ``counts`` has a line of columns for each thread.
+def mark_columns(indices: SmallInts, marks: Any) -> None:
+    """Set a bit for each column that occurs; ``marks`` has a line of words for each part of the entries."""
+    parts, n = marks.shape[0], indices.size
+    for t in nb.prange(parts):
+        marks[t, :] = np.uint64(0)
+        for p in range(n * t // parts, n * (t + 1) // parts):
+            j = np.uint64(indices[p])
+            marks[t, j >> np.uint64(6)] |= np.uint64(1) << (j & np.uint64(63))
 
-    sizes[b, t] = how many columns in the share of thread t have a count of b bits.
+
+@compiled()
+def rank_columns(indices: SmallInts, marks: Any, before: Ints, ranks: SmallInts, counts: Any) -> None:
+    """The rank of each entry's column among those that occur, and how often each does.
+
+    ``marks`` are their bits, ``before`` how many occur before each word; ``counts`` has a line for each part of the entries.
+    Bits and counts stay in the cache, where a table of all columns would not.
     """
-    threads, n, d = counts.shape[0], indices.size, counts.shape[1]
-    for t in nb.prange(threads):
+    parts, n = counts.shape[0], indices.size
+    for t in nb.prange(parts):
         counts[t, :] = 0
-        for p in range(n * t // threads, n * (t + 1) // threads):
-            counts[t, np.uint64(indices[p])] += 1
-    for t in nb.prange(threads):
-        sizes[:, t] = 0
-        for j in range(d * t // threads, d * (t + 1) // threads):
-            for other in range(1, threads):
-                counts[0, j] += counts[other, j]
-            if counts[0, j]:
-                sizes[_bits(counts[0, j]), t] += 1
+        for p in range(n * t // parts, n * (t + 1) // parts):
+            j = np.uint64(indices[p])
+            below = (np.uint64(1) << (j & np.uint64(63))) - np.uint64(1)
+            rank = before[j >> np.uint64(6)] + ones_in(marks[j >> np.uint64(6)] & below)
+            ranks[p] = rank
+            counts[t, rank] += 1
 
 
 @compiled()
-def order_columns(counts: SmallInts, places: Ints, columns: SmallInts) -> None:
-    """Columns in the order of ``places`` (the next free one by bits and thread); each count becomes its column's place."""
-    d, threads = counts.size, places.shape[1]
-    for t in nb.prange(threads):
-        for j in range(d * t // threads, d * (t + 1) // threads):
-            if counts[j]:
-                bits = _bits(counts[j])
-                place = places[bits, t]
-                places[bits, t] += 1
-                columns[place], counts[j] = j, place
-
-
-@compiled()
-def renumber(indices: SmallInts, place: SmallInts, out: SmallInts) -> None:
-    for p in nb.prange(indices.size):
-        out[p] = place[np.uint64(indices[p])]
+def renumber(ranks: SmallInts, place: SmallInts) -> None:
+    """Each rank becomes its place."""
+    for p in nb.prange(ranks.size):
+        ranks[p] = place[np.uint64(ranks[p])]
 
 
 @compiled()

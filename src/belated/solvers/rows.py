@@ -192,15 +192,19 @@ class SparseRows:
     def compact(cls, matrix: FieldMatrix | sparse.csr_array, centred: bool = True) -> SparseRows:
         rows = cls.of(matrix)
         center = far_centre(matrix) if centred and rows.data is not None else None
-        counts = np.empty((parts_of(rows.size), rows.n_columns), dtype=np.int32)
-        sizes = np.empty((33, len(counts)), dtype=np.int64)
-        row_kernels.count_columns(rows.indices, counts, sizes)
-        # Ordered by the number of bits of the count: a finer order would not help the cache, and this one needs no sorting.
-        ends = np.cumsum(sizes[::-1]).reshape(sizes.shape)[::-1]
-        columns, place = np.empty(sizes.sum(), dtype=np.int32), counts[0]
-        row_kernels.order_columns(place, ends - sizes, columns)
-        indices = np.empty_like(rows.indices)
-        row_kernels.renumber(rows.indices, place, indices)
+        parts = parts_of(rows.size)
+        marks = np.empty((parts, rows.n_columns // 64 + 1), dtype=np.uint64)
+        row_kernels.mark_columns(rows.indices, marks)
+        marks = np.bitwise_or.reduce(marks, axis=0)
+        known = np.flatnonzero(np.unpackbits(marks.view(np.uint8), bitorder="little")).astype(np.int32)
+        before = np.cumsum(np.bitwise_count(marks), dtype=np.int64) - np.bitwise_count(marks)
+        indices, counts = np.empty_like(rows.indices), np.empty((parts, len(known)), dtype=np.int32)
+        row_kernels.rank_columns(rows.indices, marks, before, indices, counts)
+        # Ordered by the number of bits of the count: a finer order would not help the cache.
+        order = np.argsort(-np.frexp(counts.sum(axis=0))[1].astype(np.int8), kind="stable")
+        columns, place = known[order], np.empty(len(known), dtype=np.int32)
+        place[order] = np.arange(len(known), dtype=np.int32)
+        row_kernels.renumber(indices, place)
         return replace(rows, indices=indices, columns=columns, center=None if center is None else center[columns])
 
     @cached_property
