@@ -25,6 +25,7 @@ from belated import EventLog
 from belated.cli import main
 from belated.data.durations import DAY
 from belated.datasets import simulate_campaigns
+from belated.evaluation import backtest as backtest_module
 from belated.training import TrainedModel
 
 
@@ -398,12 +399,22 @@ def test_odd_columns_and_files(clicks, log, tmp_path):
     assert run("train", tmp_path / "now.csv", "--horizon", "5d", "--out", tmp_path / "m.skops").exit_code == 0
 
 
-def test_a_damaged_cache_is_made_again(log, tmp_path):
+def test_a_damaged_cache_is_made_again(log, tmp_path, monkeypatch):
     ask = ["compare", log, *QUICK, "--cache", tmp_path / "cache"]
     first = run(*ask).output
-    for file in (tmp_path / "cache").iterdir():
-        file.write_bytes(file.read_bytes()[:300])
-    assert run(*ask).output == first
+    files = sorted((tmp_path / "cache").iterdir())
+    assert len(files) == 2
+    fitted = []
+    work = backtest_module._run_cutoff
+    monkeypatch.setattr(
+        backtest_module, "_run_cutoff", lambda task, *rest: fitted.append(task.as_of) or work(task, *rest)
+    )
+    assert run(*ask).output == first and fitted == []  # all of it comes from the cache
+    files[0].write_bytes(files[0].read_bytes()[:300])
+    assert run(*ask).output == first and len(fitted) == 1
+    whole = np.load(files[1])
+    np.savez(files[1], **{**whole, "about": np.array(json.dumps({"as_of": "2024", "surprise": 1}))})
+    assert run(*ask).output == first and len(fitted) == 2
     assert "is a file; name a folder" in run(*ask[:-1], log).stderr
 
 
@@ -413,9 +424,12 @@ def test_compare_says_how_to_train_and_when_there_is_too_little(log, clicks, tmp
     words = line.split()[2:]
     words[words.index("--out") + 1] = str(tmp_path / "m.skops")
     assert run(*words).exit_code == 0
-    clicks[::100].to_parquet(tmp_path / "small.parquet")
+    clicks[::40].to_parquet(tmp_path / "small.parquet")
     small = run("compare", tmp_path / "small.parquet", *QUICK)
-    assert small.exit_code == 2 or "Too little to go by" in small.output
+    assert small.exit_code == 0 and "Too little to go by" in small.output
+    clicks[::400].to_parquet(tmp_path / "smaller.parquet")
+    smaller = run("compare", tmp_path / "smaller.parquet", *QUICK)
+    assert smaller.exit_code == 2 and smaller.stderr.startswith("Error: ")
 
 
 def test_a_report_without_its_libraries_is_refused_at_once(log, tmp_path, monkeypatch):

@@ -7,8 +7,11 @@ import everything else.
 from __future__ import annotations
 
 import logging
+import signal
 import sys
+import threading
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -30,6 +33,10 @@ class CommandGroup(click.Group):
         return command
 
 
+def _end(number: int, frame: Any) -> None:
+    raise SystemExit(128 + number)
+
+
 @click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, package_name="belated")
 @click.option("-v", "--verbose", is_flag=True, help="Say what is decided along the way.")
@@ -46,4 +53,7 @@ def main(verbose: bool) -> None:
     belated predict model.skops new.parquet --out predictions.parquet
     belated demo                                     A comparison on a simulated log, to see what it gives.
     """
+    # A command that is asked to end cleans up after itself, and so do its workers.
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _end)
     logging.basicConfig(level=logging.INFO if verbose else logging.ERROR, format="%(message)s", stream=sys.stderr)

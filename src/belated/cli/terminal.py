@@ -33,7 +33,13 @@ def friendly(command: Callable[..., Any]) -> Callable[..., Any]:
             for text in dict.fromkeys(told):
                 err.print(f"[yellow]Warning:[/] {plain(text)}", soft_wrap=True)
         except KeyboardInterrupt:
-            err.print("Interrupted; nothing was written.")
+            cache = kwargs.get("cache")
+            kept = (
+                "nothing was written"
+                if cache is None
+                else f"what is finished is in {cache}, and the same command goes on there"
+            )
+            err.print(f"Interrupted; {plain(kept)}.", soft_wrap=True)
             sys.exit(130)
         except Exception as error:
             if not _is_complaint(error):

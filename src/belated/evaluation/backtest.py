@@ -13,10 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import joblib
 import narwhals as nw
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -33,6 +31,7 @@ from belated.evaluation.recommendation import Recommendation, recommend
 from belated.evaluation.results import CutoffResult, ResultStore, Settings
 from belated.evaluation.summary import summarise
 from belated.evaluation.window import suggest_window
+from belated.evaluation.workers import run_tasks
 from belated.features.field_matrix import FieldMatrix
 from belated.methods import METHODS, resolve_method
 from belated.methods.base import Method
@@ -199,15 +198,12 @@ def _run(
     progress: bool,
 ) -> Generator[CutoffResult]:
     """The results at cut-offs, in their order, each as soon as it is there; several processes work on them."""
-    jobs = max(min(joblib.effective_n_jobs(n_jobs or -1), len(instants)), 1)
     total = len(instants) * (len(methods) + 1)
     with progress_file(total, f"Fitting at {len(instants)} cut-offs", progress) as file:
         tasks = (
-            delayed(_run_cutoff)(_Task.of(log, instant, settings), clone(model), methods, windows, settings, file)
-            for instant in instants
+            (_Task.of(log, instant, settings), clone(model), methods, windows, settings, file) for instant in instants
         )
-        # One task waits for each worker, so that snapshots are made when they are needed and not all at once.
-        yield from Parallel(n_jobs=jobs, pre_dispatch=jobs, return_as="generator")(tasks)
+        yield from run_tasks(_run_cutoff, tasks, len(instants), n_jobs, file)
 
 
 def _check_group(log: EventLog, group: str | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zlib
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -76,7 +77,7 @@ class ResultStore:
             return None
         try:
             return self._read(self._path(instant))
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+        except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, zlib.error) as error:
             logger.warning("%s cannot be read (%s), so this cut-off is fitted again", self._path(instant), error)
             return None
 
