@@ -13,6 +13,7 @@ Inside the library a duration is an int64 count of microseconds, and a float num
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import timedelta
 from numbers import Real
@@ -67,9 +68,17 @@ def parse_duration(value: Any, name: str, clock: str = "datetime") -> int:
     return micros
 
 
+def to_float(value: Any) -> float:
+    """A number as a float; infinity where it is too large for one."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
 def _from_seconds(value: Any, name: str, clock: str) -> int:
-    if not np.isfinite(value):
-        raise ValueError(f"{name}={value!r} is not a duration.")
+    if not abs(to_float(value)) < LATEST:
+        raise ValueError(f"{name}={value!r} is not a duration, or is longer than any log.")
     if clock != "seconds" and value > 0:
         raise ValueError(
             f"{name}={value!r} has no unit, and this log holds datetimes. Write for example '{value}d' or a timedelta."
@@ -114,7 +123,7 @@ def parse_age(value: Any, name: str) -> float | None:
     """
     if value is None:
         return None
-    if not is_number(value) or not np.isfinite(value) or value <= 0:
+    if not is_number(value) or not 0 < to_float(value) < math.inf:
         raise ValueError(f"{name}={value!r} must be a positive number, in the unit of elapsed.{_hint(value, name)}")
     return float(value)
 

@@ -8,6 +8,7 @@ Inside the library an instant is an int64 count of microseconds since 1970-01-01
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -16,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from belated.data.durations import LATEST, is_number
+from belated.data.durations import LATEST, is_number, to_float
 from belated.tables.frames import decoded, is_text
 from belated.tables.refusal import refuse
 from belated.typing import Bools, Floats, Ints
@@ -27,7 +28,7 @@ NEVER = np.iinfo(np.int64).max
 def parse_instant(value: Any, name: str, clock: str) -> int:
     """Read an instant: ISO text, ``datetime``, ``date`` or ``datetime64``, or seconds for a log in seconds."""
     if clock == "seconds":
-        if not is_number(value) or not np.isfinite(value):
+        if not is_number(value) or not math.isfinite(to_float(value)):
             raise ValueError(
                 f"{name}={value!r}: this log counts seconds, so give a number of seconds on the same clock."
             )

@@ -176,7 +176,8 @@ class LinearModel(Model):
             return problem.join([solve(*part) for part in zip(smooth.parts, starts, free, strict=True)])
 
         problem = LinearObjective(rows, risk, self.l2, self.fit_intercept)
-        with threads(rows.size):
+        # A step that goes too far is taken back, and what ends in no number is refused below; NumPy need not warn of either.
+        with threads(rows.size), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             if risk.non_negative:
                 solution = minimise_non_negative(risk, solve, problem.margins, self.tol, start)
             else:

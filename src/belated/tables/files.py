@@ -80,7 +80,10 @@ def _read(path: Path, kinds: Mapping[str, str]) -> pa.Table:
 
 def _read_parquet(path: Path) -> pa.Table:
     try:
-        return pq.read_table(path)
+        table = pq.read_table(path)
+        table.validate(full=True)  # of damaged text, which nobody else looks at
+        list(table.column_names)
+        return table
     except (pa.ArrowInvalid, pa.ArrowException, OSError, ValueError) as error:
         raise ValueError(
             f"{path.name}: not a whole Parquet file ({_first_line(error)}). Was it cut off while copying? Write it again."
@@ -114,6 +117,10 @@ def _read_text(path: Path, delimiter: str, kinds: Mapping[str, str]) -> pa.Table
         else:
             advice = "Is it text in columns?"
         raise ValueError(f"{path.name}: cannot be read ({text}). {advice}") from None
+    try:
+        list(table.column_names)
+    except UnicodeDecodeError:
+        raise ValueError(f"{path.name}: the names of its columns are not UTF-8. Save the file as UTF-8.") from None
     bytes_ = [field.name for field in table.schema if pa.types.is_binary(field.type)]
     if bytes_:
         raise ValueError(
