@@ -17,8 +17,6 @@ def given_some(*strategies, few=60, many=3000):
     """A property that is checked on a few examples by default, and on many under ``-m slow``."""
 
     def decorate(function):
-        checked = given(*strategies)(function)
-
         @pytest.mark.parametrize("effort", ["little", pytest.param("long", marks=pytest.mark.slow)])
         def test(effort):
             count = few if effort == "little" else many
@@ -26,7 +24,7 @@ def given_some(*strategies, few=60, many=3000):
             how = settings(
                 max_examples=count, deadline=None, suppress_health_check=QUIET, derandomize=True, database=None
             )
-            how(checked)()
+            how(given(*strategies)(function))()
 
         test.__name__, test.__doc__ = function.__name__, function.__doc__
         return test
