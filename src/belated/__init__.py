@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from belated.data.snapshot import Snapshot
     from belated.evaluation.backtest import Backtest, backtest
     from belated.evaluation.diagnosis import Diagnosis, diagnose
+    from belated.evaluation.sklearn_search import RiskScorer, TimeBlocks
     from belated.features.encoder import TableEncoder
     from belated.features.field_matrix import FieldMatrix
     from belated.methods.biased import BL
@@ -54,8 +55,10 @@ _HOMES = {
     "NnDF": "methods.delayed_feedback",
     "OutcomeWarning": "data.log_columns",
     "Rescale": "methods.simple_baselines",
+    "RiskScorer": "evaluation.sklearn_search",
     "Snapshot": "data.snapshot",
     "TableEncoder": "features.encoder",
+    "TimeBlocks": "evaluation.sklearn_search",
     "TrainedModel": "training",
     "backtest": "evaluation.backtest",
     "diagnose": "evaluation.diagnosis",
@@ -85,8 +88,10 @@ __all__ = [
     "NnDF",
     "OutcomeWarning",
     "Rescale",
+    "RiskScorer",
     "Snapshot",
     "TableEncoder",
+    "TimeBlocks",
     "TrainedModel",
     "backtest",
     "diagnose",

@@ -26,7 +26,7 @@ from sklearn.utils.validation import (
 from belated.data.durations import parse_age
 from belated.data.labels import Labels, check_labels
 from belated.data.snapshot import Snapshot
-from belated.evaluation.cross_validation import L2_GRID, Choice, choose_l2
+from belated.evaluation.cross_validation import L2_GRID, Choice, choose_l2, left_out_risk
 from belated.evaluation.method_choice import choose_method
 from belated.features.field_matrix import FieldMatrix
 from belated.methods import resolve_method
@@ -34,7 +34,7 @@ from belated.methods.base import Method
 from belated.methods.biased import BL
 from belated.models.base import Model
 from belated.models.linear import LinearModel
-from belated.notices import logger
+from belated.notices import logger, quietly
 from belated.persistence import ModelFile
 from belated.tables.frames import column_names, open_table, take_rows
 from belated.typing import Bools, Floats
@@ -216,6 +216,27 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
             choice = choose_l2(X, {found.method: labels}, trial, {found.method: self.method_}, grid)[found.method]
             if isinstance(choice, Choice):
                 self.model_.set_params(l2=choice.l2)
+
+    def risk(self, X: Any, y: Any, *, elapsed: Any = None, delay: Any = None, sample_weight: Any = None) -> float:
+        """The method's own risk of other rows, as they are known: what a fit minimises, without the penalty.
+
+        Lower is better, for the same method and rows. It needs no final labels, so it can choose settings; see
+        :class:`belated.RiskScorer`. Delays count under the law that was learned in fit.
+        """
+        check_is_fitted(self, "model_")
+        X = self._features(X, reset=False)
+        positive = column_or_1d(np.asarray(y)) == self.classes_[-1]
+        check_consistent_length(X, positive)
+        weight = _check_sample_weight(sample_weight, positive, dtype=np.float64, ensure_non_negative=True)
+        labels = check_labels(positive, elapsed, delay, weight, self.window_, self.horizon_, self.classes_[-1])
+        engine = clone(self.model_, safe=False)
+        learner = (
+            partial(engine.auxiliary_margin, engine.encode(X, weight)) if self.method_.has_auxiliary_fits else None
+        )
+        with quietly():  # a stretch of time may well hold nothing late
+            found = self.method_.risk_of_others(labels, self.link_, learner)
+        margins = self.model_.margins(X)
+        return left_out_risk(found, margins, self.model_.shared_)
 
     def decision_function(self, X: Any) -> Floats:
         """A score of shape (n,), positive where the positive class is likelier; its log odds unless the loss is another."""

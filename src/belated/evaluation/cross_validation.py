@@ -136,12 +136,23 @@ def _risks_left_out(folds: _Folds, fold: _Fold, method: Method, values: list[flo
         costs = np.bincount(folds.stretch[fold.out], left.row_costs(margins, model.shared_), _STRETCHES).astype(
             np.float64
         )
-        # Some methods estimate the risk of negatives by a difference. Where it is below 0 the estimate is off by as much, and
-        # a model that fits noise could push it down for ever; so it counts by its size.
-        excess = max(-left.negative_part(margins), 0.0)
         inside = np.unique(folds.stretch[fold.out])
-        costs[inside] += 2.0 * excess / len(inside)
+        costs[inside] += _below_zero(left, margins) / len(inside)
         yield costs
+
+
+def left_out_risk(risk: Risk, margins: Floats, shared: Floats) -> float:
+    """The risk of rows that were not fitted."""
+    return float(risk.row_costs(margins, shared).sum()) + _below_zero(risk, margins)
+
+
+def _below_zero(risk: Risk, margins: Floats) -> float:
+    """What it adds that an estimate of something that cannot be negative counts by its size.
+
+    Some methods estimate the risk of negatives by a difference. Where that is below 0 it is off by as much, and a model
+    that fits noise could push it down for ever.
+    """
+    return 2.0 * max(-risk.negative_part(margins), 0.0)
 
 
 def _fits(folds: _Folds, fold: _Fold, method: Method, values: list[float | None]) -> Iterator[tuple[Risk, Model]]:

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from belated.data.labels import Labels
 from belated.notices import warn
 from belated.risks.base import Risk
+from belated.risks.links import Link
 from belated.risks.losses import Loss, resolve_loss
 from belated.risks.weighted import WeightedRisk
 from belated.typing import Bools, Floats, Ints
@@ -48,6 +49,12 @@ class Method(BaseEstimator):
             return final_label_risk(labels, loss)
         return self.risk(labels, learner)
 
+    def risk_of_others(self, labels: Labels, link: Link, learner: Learner | None) -> Risk:
+        """The risk of rows that were not fitted; where delays follow a law, under the one that ``link`` learned."""
+        if learner is None:
+            learner = _no_learner
+        return self.build_risk(labels, learner)
+
     def risk(self, labels: Labels, learner: Learner) -> Risk:
         """What to minimise, for labels with the times that this method needs."""
         raise NotImplementedError
@@ -78,6 +85,10 @@ class Method(BaseEstimator):
                 f"learns from rows that were young then, so the history must be at least two windows long. Shorten the window or "
                 f"lengthen the lookback."
             )
+
+
+def _no_learner(risk: Risk, rows: Bools, groups: Ints, new_groups: Ints) -> Floats:
+    raise AssertionError("a method with auxiliary fits was given nothing to fit them with")
 
 
 def final_label_risk(labels: Labels, loss: Loss | None = None) -> WeightedRisk:

@@ -11,9 +11,10 @@ from belated.data.time_grid import grid_step, on_grid
 from belated.features.quantiles import weighted_quantiles
 from belated.methods.base import Learner, Method
 from belated.risks.base import Risk
-from belated.risks.cure import CureRisk
+from belated.risks.cure import CureLink, CureRisk
 from belated.risks.delay_laws import DelayLaw, Exponential, Piecewise, Weibull
 from belated.risks.delays import EventTimes
+from belated.risks.links import Link
 
 _LAWS = {"exponential": Exponential, "weibull": Weibull}
 
@@ -94,6 +95,11 @@ class DFM(Method):
         if horizon is None and not law.extrapolates:
             horizon = float(labels.elapsed.max())
         return CureRisk(events, law, None if horizon is None else horizon + ahead)
+
+    def risk_of_others(self, labels: Labels, link: Link, learner: Learner | None) -> Risk:
+        if not isinstance(link, CureLink):  # fitted without times
+            return super().risk_of_others(labels, link, learner)
+        return CureRisk(event_times(labels)[0], link.law, link.horizon)
 
     def _law(self, events: EventTimes, rows: float) -> DelayLaw:
         if isinstance(self.delay, DelayLaw):

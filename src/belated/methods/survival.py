@@ -6,7 +6,8 @@ from belated.data.labels import Labels
 from belated.methods.base import Learner, Method
 from belated.methods.delay_model import check_delays, event_times, piecewise_law
 from belated.risks.base import Risk
-from belated.risks.hazard import HazardRisk
+from belated.risks.hazard import HazardLink, HazardRisk
+from belated.risks.links import Link
 
 
 class Hazard(Method):
@@ -29,3 +30,8 @@ class Hazard(Method):
         law = piecewise_law(events, labels.effective_rows, self.intervals, self.smoothing)
         horizon = float(labels.elapsed.max()) if labels.horizon is None else labels.horizon
         return HazardRisk(events, law, horizon + ahead)
+
+    def risk_of_others(self, labels: Labels, link: Link, learner: Learner | None) -> Risk:
+        if not isinstance(link, HazardLink):  # fitted without times
+            return super().risk_of_others(labels, link, learner)
+        return HazardRisk(event_times(labels)[0], link.law, link.horizon)

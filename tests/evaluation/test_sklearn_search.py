@@ -1,0 +1,73 @@
+"""Blocks of arrival time and the method's own risk, in scikit-learn's searches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from simulate import simulate
+from sklearn import config_context
+from sklearn.model_selection import GridSearchCV, cross_validate
+
+from belated import DelayedFeedbackClassifier, LinearModel, RiskScorer, TimeBlocks
+from belated.methods import METHODS
+
+
+def test_folds_hold_whole_stretches_and_every_row_once():
+    age = np.random.default_rng(0).uniform(0, 30, 1200)
+    tested = []
+    for train, test in TimeBlocks().split(age, groups=age):
+        assert not set(train) & set(test)
+        order = np.argsort(age)
+        inside = np.isin(order, test).astype(int)
+        assert np.abs(np.diff(inside)).sum() <= 4  # two stretches
+        tested.extend(test)
+    assert_array_equal(np.sort(tested), np.arange(1200))
+    backwards = [test for _, test in TimeBlocks().split(age, groups=-age)]
+    assert {frozenset(b) for b in backwards} == {frozenset(t) for _, t in TimeBlocks().split(age, groups=age)}
+
+
+def test_what_is_missing_is_told():
+    with pytest.raises(ValueError, match="pass groups=elapsed"):
+        next(TimeBlocks().split(np.zeros(9)))
+    with pytest.raises(ValueError, match="n_splits=9 must be at least 2"):
+        next(TimeBlocks(n_splits=9).split(np.zeros(9), groups=np.arange(9)))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_risk_of_the_training_rows_is_what_was_minimised(method):
+    data = simulate(seed=0, n=1500)
+    clf = DelayedFeedbackClassifier(method, 5.0, 20.0, LinearModel(l2=1e-3, tol=1e-10))
+    clf.fit(data.X, data.y, elapsed=data.elapsed, delay=data.delay)
+    found = clf.risk(data.X, data.y, elapsed=data.elapsed, delay=data.delay)
+    penalty = 1e-3 * (clf.coef_**2).sum()
+    if hasattr(clf.link_, "law"):
+        penalty += clf.link_.law.roughness(clf.model_.shared_)[0]
+    assert_allclose(found + penalty, clf.model_.objective_, rtol=1e-6)
+
+
+def test_without_times_it_is_the_log_loss():
+    data = simulate(seed=1, n=500)
+    clf = DelayedFeedbackClassifier().fit(data.X, data.y)
+    p = clf.predict_proba(data.X)[:, 1]
+    assert_allclose(clf.risk(data.X, data.y), -np.mean(np.log(np.where(data.y == 1, p, 1 - p))))
+
+
+@pytest.mark.parametrize("method", ["bl", "convdf", "fsiw", "dfm-piecewise", "hazard", "stc"])
+def test_a_search_takes_what_serves_rows_left_out(method):
+    data = simulate(seed=2, n=2000)
+    noise = np.random.default_rng(0).normal(size=(2000, 40))
+    with config_context(enable_metadata_routing=True):
+        clf = DelayedFeedbackClassifier(method, 5.0, 20.0, LinearModel(tol=1e-5)).set_fit_request(
+            elapsed=True, delay=True
+        )
+        search = GridSearchCV(
+            clf, {"model__l2": [1e-7, 1e-2]}, cv=TimeBlocks(), scoring=RiskScorer(), error_score="raise"
+        )
+        times = {"elapsed": data.elapsed, "delay": data.delay}
+        search.fit(np.hstack([data.X, noise]), data.y, **times, groups=data.elapsed)
+        assert search.best_params_ == {"model__l2": 1e-2}
+        scores = cross_validate(
+            clf, data.X, data.y, cv=TimeBlocks(), scoring=RiskScorer(), params={**times, "groups": data.elapsed}
+        )
+    assert np.isfinite(scores["test_score"]).all() and len(scores["test_score"]) == 3
