@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from belated import EventLog, diagnose
+from belated.datasets import simulate_campaigns
 from belated.evaluation.delay_curve import delay_curve
 
 
@@ -108,3 +109,15 @@ def test_no_positives():
     frame = pd.DataFrame({"at": ["2024-01-01", "2024-01-05"], "then": [None, None], "x": [1, 2]})
     with pytest.raises(ValueError, match="none of the 2 rows is positive"):
         diagnose(EventLog.from_frame(frame, arrival="at", outcome="then"))
+
+
+def test_what_cannot_be_done_is_said_with_the_nearest_that_can():
+    log = EventLog.from_frame(
+        simulate_campaigns(2000), arrival="click_time", outcome="conversion_time", until="2024-03-01"
+    )
+    assert diagnose(log, horizon="14d", lookback="30d").limits() == []
+    (short,) = diagnose(log, horizon="14d", window="10d", lookback="14d").limits()
+    assert "convdf, nndf, fsiw, rescale need two windows" in short and "the longest that fits is 7 days" in short
+    assert "a lookback of 20" in short
+    found = diagnose(log, horizon="90d", window="5d").findings()
+    assert "no longer than the horizon of 90: no label is final" in found[-1] and "A horizon of 30 days" in found[-1]

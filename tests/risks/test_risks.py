@@ -183,3 +183,28 @@ def test_the_start_of_a_piecewise_law_is_its_best_fit_without_features():
     assert_allclose(gradient, 0.0, atol=1e-5)
     smooth = Hazard(smoothing=1e9).risk(labels, None)
     assert np.ptp(smooth.start()[1]) < 1e-3
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_risk_is_the_sum_of_its_rows_and_some_rows_are_a_part_of_it(method):
+    data = simulate(seed=3, n=400)
+    labels = check_labels(data.y == 1, data.elapsed, data.delay, None, 5.0, 20.0)
+    whole = resolve_method(method).build_risk(labels, lambda risk, rows, groups, new: np.zeros(400))
+    rng = np.random.default_rng(0)
+    margins, shared = rng.normal(size=(400, whole.n_margins)), rng.normal(size=whole.n_shared)
+    penalty = whole.law.roughness(shared)[0] if whole.n_shared else 0.0
+    costs = whole.row_costs(margins, shared)
+    if not whole.non_negative:
+        assert_allclose(whole.value_and_gradient(margins, shared)[0], costs.sum() + penalty, rtol=1e-10)
+    rows = rng.uniform(size=400) < 0.6
+    part = whole.take(rows, 1.5)
+    assert_allclose(part.row_costs(margins[rows], shared), 1.5 * costs[rows], rtol=1e-10)
+    assert_allclose(
+        part.negative_part(margins[rows]) + 1.5 * whole.take(~rows).negative_part(margins[~rows]),
+        1.5 * whole.negative_part(margins),
+        rtol=1e-10,
+    )
+    again = whole.take(np.ones(400, dtype=bool))
+    assert_allclose(again.value_and_gradient(margins, shared)[0], whole.value_and_gradient(margins, shared)[0])
+    if whole.scale is not None:
+        assert_allclose(whole.take(np.ones(400, dtype=bool), 7.0).scale, whole.scale)

@@ -18,6 +18,9 @@ from belated.cli.terminal import friendly
     "--horizon", metavar="DURATION", help="Outcomes later than this after arrival do not count. By default all do."
 )
 @click.option("--window", metavar="DURATION", help="The age from which labels count as final. By default a suggestion.")
+@click.option(
+    "--lookback", metavar="DURATION", help="Look at rows up to this much older than the last. By default all."
+)
 @click.option("--group", metavar="COLUMN", help="Also test each value of this feature for changes.")
 @json_option
 @friendly
@@ -33,7 +36,13 @@ def describe_command(log: Path, **options: Any) -> None:
 
     may_write([log, options["outcomes"]], options["json_file"])
     _, events = open_log(log, options)
-    diagnosis = diagnose(events, horizon=options["horizon"], window=options["window"], group=options["group"])
+    diagnosis = diagnose(
+        events,
+        horizon=options["horizon"],
+        window=options["window"],
+        lookback=options["lookback"],
+        group=options["group"],
+    )
     show_diagnosis(diagnosis)
     if options["json_file"] is not None:
         write_json(options["json_file"], diagnosis.summary())

@@ -45,7 +45,8 @@ def _usable(log: EventLog, lookback: Any, horizon: int) -> _Range:
     if last <= first:
         raise ValueError(
             f"the log runs from {show_instant(first, log.clock)} to {show_instant(log.until, log.clock)}, which is no longer than "
-            f"the horizon ({horizon / DAY:g} days): no label is final yet. Take a shorter horizon or a longer log."
+            f"the horizon ({horizon / DAY:g} days): no label is final yet. Take a horizon of {(log.until - first) / 2 / DAY:.2g} days or less, or a "
+            f"longer log."
         )
     reach = (last - first) // 2 if lookback is None else parse_duration(lookback, "lookback", log.clock)
     return _Range(first, last, reach)

@@ -18,6 +18,7 @@ from belated.data.times import show_instant
 from belated.evaluation.delay_curve import DelayCurve, delay_curve
 from belated.evaluation.window import age_of_most
 from belated.features.field_matrix import FieldMatrix
+from belated.methods import METHODS, resolve_method
 from belated.tables.frames import as_text, decoded, is_text, open_table, require, to_arrow
 from belated.typing import Bools, Floats
 
@@ -67,6 +68,23 @@ class Diagnosis:
     changes: dict[str, Change]
     unseen: dict[str, float]
     group: str | None
+    history: float
+
+    def limits(self) -> list[str]:
+        """What the horizon, the window and the history make impossible, and the nearest that would work."""
+        found = []
+        if self.horizon is not None and self.history <= self.horizon:
+            found.append(
+                f"The history of {self.history:.3g} days is no longer than the horizon of {self.horizon:.3g}: no label is final, so nothing can "
+                f"be compared. A horizon of {self.history / 2:.2g} days, or a log of {2 * self.horizon:.3g}, would leave room."
+            )
+        rewinding = [name for name in METHODS if resolve_method(name).rewinds]
+        if self.window > 0.51 * self.history:
+            found.append(
+                f"A window of {self.window:.3g} days is more than half the history of {self.history:.3g}, and {', '.join(rewinding)} need two "
+                f"windows of history: the longest that fits is {self.history / 2:.3g} days, or take a lookback of {2 * self.window:.3g}."
+            )
+        return found
 
     def findings(self) -> list[str]:
         """One sentence for each thing worth knowing."""
@@ -100,7 +118,7 @@ class Diagnosis:
                 found.append(
                     f"{share:.0%} of the rows younger than the window have a value of {name} that no older row has."
                 )
-        return found
+        return found + self.limits()
 
     def summary(self) -> dict[str, Any]:
         """Plain data, as ``--json`` writes it."""
@@ -123,6 +141,7 @@ class Diagnosis:
             "group": self.group,
             "changes": {name: change(c) for name, c in self.changes.items()},
             "unseen": self.unseen,
+            "history": self.history,
             "findings": self.findings(),
         }
 
@@ -173,6 +192,7 @@ def diagnose(
         changes={} if group is None else _changes(snap, group, usable, recent, watched_to),
         unseen=_unseen(snap, days),
         group=group,
+        history=float(elapsed.max()),
     )
 
 
