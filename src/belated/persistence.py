@@ -138,6 +138,7 @@ def _check_state(state: Any) -> None:
     lost = [name for name in ("classes_", "method_", "model_", "link_") if name not in fitted]
     if lost:
         raise ValueError(f"the classifier has no {lost[0]}")
+    fitted["model_"].check_fitted()
 
 
 def load(path: str | Path) -> DelayedFeedbackClassifier:

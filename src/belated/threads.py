@@ -13,12 +13,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FunctionType
 from typing import Any
 
 import numba as nb
 import numpy as np
+from numba.core.compiler_lock import global_compiler_lock
+from numba.np.ufunc import parallel
 
 _MANY = 300_000  # entries; waking the other threads for a shorter pass takes longer than the pass
 _VERY_MANY = 50_000_000
@@ -34,7 +36,14 @@ class _Pool:
 
     def after_fork(self) -> None:
         self.busy = threading.Lock()  # the thread that held it is not here any more
-        self.lost = self.lost or self.started
+        self.lost = self.lost or self.started or _others_have_started()
+        with suppress(AttributeError):  # nor is one that was compiling; a lock of Numba's own
+            global_compiler_lock._lock = threading.RLock()
+
+
+def _others_have_started() -> bool:
+    """Whether somebody else's parallel function has started Numba's threads."""
+    return bool(getattr(parallel, "_is_initialized", False))
 
 
 _pool, _here = _Pool(), threading.local()

@@ -111,6 +111,17 @@ def test_workers_end_with_their_parent(number, long_log, tmp_path):
     assert "Traceback" not in errors
 
 
+def test_an_interrupt_leaves_no_half_file(long_log, tmp_path):
+    command = Command(long_log, tmp_path, "--json", tmp_path / "r.json")
+    command.wait_for_workers()
+    os.killpg(command.process.pid, signal.SIGINT)
+    code, _, errors = command.end()
+    assert code == 130, errors
+    assert "Interrupted; nothing was written." in errors and "Traceback" not in errors
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["scratch"]
+    assert command.is_gone()
+
+
 def test_a_worker_that_is_killed_is_told_in_a_sentence(long_log, tmp_path):
     command = Command(long_log, tmp_path)
     command.wait_for_workers()

@@ -60,8 +60,16 @@ def simulated_losses(rng, count, methods=13, shock=0.15, rows=1500):
     return losses
 
 
+def test_three_cutoffs_cannot_carry_an_interval_of_what_choosing_achieves():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        losses = simulated_losses(rng, 3)
+        share, interval = share_of_gap(losses, CrossFit.of(losses))
+        assert np.isfinite(share) and interval is None
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [3, 6, 12])
+@pytest.mark.parametrize("count", [4, 6, 12])
 def test_the_reported_share_covers_what_choosing_achieves(count):
     rng = np.random.default_rng(count)
     mean = {name: found.mean() for name, found in simulated_losses(rng, 400_000).items()}
@@ -75,7 +83,7 @@ def test_the_reported_share_covers_what_choosing_achieves(count):
         if interval is not None:
             covered.append(interval[0] <= truth <= interval[1])
             reported.append(share)
-    assert len(covered) > 1000
+    assert len(covered) > 500  # of three cut-offs, few carry an interval
     assert 0.90 <= np.mean(covered) <= 0.97, np.mean(covered)
     assert abs(np.median(reported) - truth) < 0.05
     assert np.median(naive) > truth + 0.1  # the best of many looks better than it is

@@ -44,7 +44,8 @@ def show_comparison(summary: dict[str, Any]) -> None:
     out.print(f"[bold]{plain(summary['recommendation']['why'])}[/]", soft_wrap=True)
     if summary["train"]:
         out.print(f"Now: {plain(summary['train'])}", soft_wrap=True)
-    asked, days = summary["settings"], "{}='{:.10g}d'"
+    asked = {**summary["settings"], "window": summary["recommendation"]["window"]}
+    days = "{}='{:.10g}d'"
     durations = ", ".join(days.format(name, asked[name]) for name in ("horizon", "lookback", "window"))
     out.print(
         f"In Python: belated.train(log, method={summary['recommended']!r}, {durations}, l2={summary['recommendation']['l2']:g})",

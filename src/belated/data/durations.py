@@ -77,8 +77,11 @@ def to_float(value: Any) -> float:
 
 
 def _from_seconds(value: Any, name: str, clock: str) -> int:
-    if not abs(to_float(value)) < LATEST:
-        raise ValueError(f"{name}={value!r} is not a duration, or is longer than any log.")
+    number = to_float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{name}={value!r} is not a duration.")
+    if number > LATEST:
+        raise ValueError(f"{name}={value!r} is longer than any log.")
     if clock != "seconds" and value > 0:
         raise ValueError(
             f"{name}={value!r} has no unit, and this log holds datetimes. Write for example '{value}d' or a timedelta."

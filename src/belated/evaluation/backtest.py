@@ -145,6 +145,8 @@ def backtest(
         A folder for finished cut-offs. An interrupted backtest that is run again with the same arguments goes on there.
     """
     chosen = _methods(methods)
+    if not len(l2):
+        raise ValueError("l2 is empty: give at least one value, or leave it out.")
     limit = parse_duration(horizon, "horizon", log.clock)
     plan = plan_cutoffs(log, cutoffs, lookback, period, limit)
     _check_group(log, group)
@@ -203,7 +205,7 @@ def _run(
         tasks = (
             (_Task.of(log, instant, settings), clone(model), methods, windows, settings, file) for instant in instants
         )
-        yield from run_tasks(_run_cutoff, tasks, len(instants), n_jobs, file)
+        yield from run_tasks(_run_cutoff, tasks, len(instants), n_jobs)
 
 
 def _check_group(log: EventLog, group: str | None) -> None:

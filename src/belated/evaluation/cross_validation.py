@@ -40,7 +40,8 @@ def stretch_of_rows(age: Floats, stretches: int = _STRETCHES) -> Ints:
     """The stretch of time in which each row arrived, 0 for the oldest: as many rows in each as ties allow."""
     order = np.sort(age)
     edges = [order[len(age) * k // stretches] for k in range(1, stretches)]
-    return stretches - 1 - np.searchsorted(edges, age, side="right")
+    # Numbered without gaps, for where many rows came at the same time some stretches are empty.
+    return np.unique(-np.searchsorted(edges, age, side="right"), return_inverse=True)[1]
 
 
 def choose_l2(
@@ -50,7 +51,10 @@ def choose_l2(
 
     Labels of different methods may differ in their windows.
     """
-    folds = _Folds.of(X, next(iter(labels.values())), model)
+    try:
+        folds = _Folds.of(X, next(iter(labels.values())), model)
+    except ValueError as error:
+        return dict.fromkeys(methods, str(error))
     found: dict[str, Choice | str] = {}
     for name, method in methods.items():
         try:
@@ -86,8 +90,10 @@ class _Folds:
     @classmethod
     def of(cls, X: Any, labels: Labels, model: Model) -> _Folds:
         stretch = stretch_of_rows(_ages(labels))
+        if not stretch.any():
+            raise ValueError("all rows came at the same time, so none can be left out.")
         whole, parts = model.for_trials(), []
-        for fold in range(_FOLDS):
+        for fold in range(min(_FOLDS, int(stretch.max()) + 1)):
             out, engine = stretch % _FOLDS == fold, model.for_trials()
             encoded = engine.encode(take_rows(X, ~out), labels.weight[~out])
             parts.append(_Fold(out, engine, encoded, engine.transform(take_rows(X, out))))
@@ -131,8 +137,11 @@ def _is_close(costs: Floats, best: Floats) -> bool:
 
 def _risks_left_out(folds: _Folds, fold: _Fold, method: Method, values: list[float | None]) -> Iterator[Floats]:
     """The risk of each stretch that a fold leaves out, at each value, under a model of the other rows."""
+    judge: Risk | None = None
     for risk, model in _fits(folds, fold, method, values):
-        left, margins = risk.take(fold.out), model.margins(fold.later)
+        # A risk with learned weights depends on l2 itself. All values are judged by the first, the most regularised.
+        judge = risk.take(fold.out) if judge is None else judge
+        left, margins = judge, model.margins(fold.later)
         costs = np.bincount(folds.stretch[fold.out], left.row_costs(margins, model.shared_), _STRETCHES).astype(
             np.float64
         )
@@ -177,6 +186,9 @@ def _learner(folds: _Folds, fold: _Fold, l2: float | None) -> Learner:
 
     def learn(risk: Risk, rows: Bools, groups: Ints, new_groups: Ints) -> Floats:
         known = ~fold.out[rows]
-        return engine.auxiliary_margin(folds.encoded, risk.take(known), rows & ~fold.out, groups[known], new_groups)
+        share = float(known.mean()) or 1.0
+        return engine.auxiliary_margin(
+            folds.encoded, risk.take(known, 1.0 / share), rows & ~fold.out, groups[known], new_groups
+        )
 
     return learn

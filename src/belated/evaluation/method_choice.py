@@ -12,13 +12,14 @@ dfm-piecewise makes the weakest assumptions and is taken unless another method i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from belated.data.labels import Labels
+from belated.data.time_grid import grid_step
 from belated.evaluation.cross_validation import Choice, choose_l2
 from belated.evaluation.delay_curve import delay_curve
 from belated.evaluation.fitting import fit_method
@@ -96,7 +97,8 @@ def _pick(losses: Mapping[str, Floats], weight: Floats) -> tuple[str, str]:
     if best == USUAL:
         return best, f"{best}, which has the lowest loss"
     gain = losses[USUAL] - losses[best]
-    error = float(np.sqrt(np.average((gain - np.average(gain, weights=weight)) ** 2, weights=weight) / len(gain)))
+    off = weight * (gain - np.average(gain, weights=weight))
+    error = float(np.sqrt((off**2).sum()) / weight.sum())
     clear = f"{best} is better by {means[USUAL] - means[best]:.4f} with a standard error of {error:.4f}"
     if means[USUAL] - means[best] > _CLEARLY * error:
         return best, f"{best}, which is clearly better than {USUAL}: {clear}"
@@ -110,13 +112,28 @@ def _splits(X: Any, labels: Labels, model: Model, l2: tuple[float, ...] | None) 
     # Of the history that most rows have: a stray arrival years ago is none.
     youngest, oldest = (float(v) for v in np.quantile(labels.elapsed, [0.0, 0.98]))
     span = oldest - youngest
-    horizon = span / 2.0 if labels.horizon is None else labels.horizon
+    if not span > 0:
+        return []
+    # Without a horizon, what counts is what comes by half the span: as far as the shortest history reaches.
+    labels = labels if labels.horizon is not None else _within(labels, span / 2.0)
+    assert labels.horizon is not None and labels.elapsed is not None
     try:
-        seen = _share_seen(X, labels, model, l2, horizon)
+        seen = _share_seen(X, labels, model, l2, labels.horizon)
     except ValueError:  # no delays to learn from: the same curve for all
         seen = None
-    found = [rewind(labels, youngest + share * span, _WIDTH * span, seen) for share in _BACK]
+    # In a log stamped by the day, the clock must not stand between two days.
+    step = grid_step(labels.elapsed) or span * 1e-9
+    steps = [max(round(share * span / step), 1) * step for share in (*_BACK, _WIDTH)]
+    found = [rewind(labels, youngest + back, steps[-1], seen) for back in sorted(set(steps[:-1]))]
     return [split for split in found if split is not None]
+
+
+def _within(labels: Labels, horizon: float) -> Labels:
+    """The same with a horizon: what comes later counts as negative."""
+    assert labels.delay is not None
+    y = labels.y & (np.where(labels.y, labels.delay, np.inf) <= horizon)
+    window = None if labels.window is None else min(labels.window, horizon)
+    return replace(labels, y=y, delay=np.where(y, labels.delay, np.nan), horizon=horizon, window=window)
 
 
 def _share_seen(X: Any, labels: Labels, model: Model, l2: tuple[float, ...] | None, horizon: float) -> Floats:
@@ -164,8 +181,11 @@ def _losses(
                 if isinstance(choice, str):
                     raise ValueError(choice)
                 fit = fit_method(engine, encoded, method, split.past, None if choice is None else choice.l2)
+                p = fit.predict(later)
+                if not np.isfinite(p).all():
+                    raise ValueError("some of its probabilities are no numbers.")
             except ValueError as error:
                 found[name] = str(error)
             else:
-                found[name] = corrected_losses(split.corrected_y, fit.predict(later))
+                found[name] = corrected_losses(split.corrected_y, p)
     return found

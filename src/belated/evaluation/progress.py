@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from belated.evaluation.workers import scratch_folder
 
 
 @contextmanager
 def progress_file(total: int, what: str, show: bool) -> Iterator[str]:
     """A file to which workers add a byte for each fit, and a bar that follows its size."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with TemporaryDirectory() as folder, Progress(*columns, disable=not show, transient=True) as bar:
-        file = Path(folder) / "progress"
-        file.touch()
+    file = scratch_folder() / uuid.uuid4().hex
+    file.touch()
+    with Progress(*columns, disable=not show, transient=True) as bar:
         task, done = bar.add_task(what, total=total), threading.Event()
 
         def follow() -> None:
@@ -31,3 +32,4 @@ def progress_file(total: int, what: str, show: bool) -> Iterator[str]:
         finally:
             done.set()
             watcher.join()
+            file.unlink(missing_ok=True)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _SURE = 0.95
 _FEWEST = 30  # rows, and positives, that a recommendation needs
+_FEWEST_CUTOFFS = 4  # of three, the intervals that are narrow enough to say something covered 87% of the time
+_WIDEST = 3.0  # of the gap: an interval as wide as this says nothing
 _NOTHING = 0.001  # of the oracle's log loss: a gap as small as this is none
 
 
@@ -116,7 +118,10 @@ def share_of_gap(losses: dict[str, Floats], fit: CrossFit) -> tuple[float, list[
     left = gain - share * gap
     gain_without, gap_without = (_means_without(v) for v in (losses["bl"], gap))
     without = gain_without - fit.achieved_without - share * gap_without
-    return share, ratio_interval(gain, gap, inflation(left, without))
+    interval = ratio_interval(gain, gap, inflation(left, without))
+    if len(gain) < _FEWEST_CUTOFFS or interval is None or interval[1] - interval[0] > _WIDEST:
+        return share, None
+    return share, interval
 
 
 def confidence_in_gain(losses: dict[str, Floats], fit: CrossFit) -> float | None:
@@ -151,9 +156,12 @@ def recommend(backtest: Backtest) -> Recommendation:
 
 def _gap_is_real(bl: Floats, oracle: Floats) -> bool:
     """Whether knowing all labels would clearly have been better: not a thousandth only, and not by chance."""
-    gap = bl - oracle
-    sure = confidence_above_zero(gap)
-    return bool(gap.mean() > _NOTHING * oracle.mean()) and (sure is None or sure >= _SURE)
+    sure = confidence_above_zero(bl - oracle)
+    return not _is_small(bl, oracle) and (sure is None or sure >= _SURE)
+
+
+def _is_small(bl: Floats, oracle: Floats) -> bool:
+    return bool((bl - oracle).mean() <= _NOTHING * oracle.mean())
 
 
 def _l2_now(backtest: Backtest, name: str) -> float | None:
@@ -191,10 +199,13 @@ def _why(
         )
     past = f"over {count} past cut-offs" if count > 1 else "at one past cut-off"
     if closed is None:
+        small = _is_small(bl, oracle)
+        says = "Late labels cost next to nothing here" if small else "What late labels cost here is within noise"
+        gain = "no more" if small else "to be seen: take more cut-offs"
         return (
-            f"Late labels cost next to nothing here: {past}, taking them as they stand (bl) has a log loss of {bl.mean():.4f}, and knowing "
+            f"{says}: {past}, taking them as they stand (bl) has a log loss of {bl.mean():.4f}, and knowing "
             f"them all (oracle) would have given {oracle.mean():.4f}{_range(bl - oracle)}. "
-            f"{'Stay with bl.' if best == 'bl' else f'{best} has {own:.4f}, which is no clear gain.'}"
+            f"{'Stay with bl.' if best == 'bl' else f'{best} has {own:.4f}, the lowest of {len(fit.names)}; its gain is {gain}.'}"
         )
     if best == "bl":
         return (
@@ -226,7 +237,9 @@ def _achieved(fit: CrossFit, bl: Floats, closed: float, interval: list[float] | 
         return text + ", better than knowing all labels would have been."
     if fit.achieved.mean() >= bl.mean():
         return text + ", no better than bl."
-    bounds = "" if interval is None else f" (95% interval {interval[0]:.0%} to {interval[1]:.0%})"
+    bounds = " (the cut-offs are too few or too unlike for an interval)"
+    if interval is not None:
+        bounds = f" (95% interval {interval[0]:.0%} to {interval[1]:.0%})"
     return text + f", which closes {closed:.0%} of the gap between bl and oracle{bounds}."
 
 

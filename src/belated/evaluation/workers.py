@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
+import signal
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import joblib
@@ -15,22 +20,33 @@ from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 _LOOK = 0.5  # seconds between looks at the parent
-_watched: set[int] = set()
+
+
+def scratch_folder() -> Path:
+    """A temporary folder of this process. It goes when the process ends; if that is killed, its workers remove it."""
+    return _scratch_folder(os.getpid())
+
+
+@cache
+def _scratch_folder(process: int) -> Path:
+    folder = Path(mkdtemp(prefix="belated-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def run_tasks(
-    work: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], count: int, n_jobs: int | None, scratch: str
+    work: Callable[..., Any], tasks: Iterable[tuple[Any, ...]], count: int, n_jobs: int | None
 ) -> Generator[Any]:
-    """``work(*task)`` for each of ``count`` tasks, in their order, each as soon as it is there; several at a time.
-
-    ``scratch`` is a file in a temporary folder of the parent's. The last worker of a parent that was killed removes it.
-    """
+    """``work(*task)`` for each of ``count`` tasks, in their order, each as soon as it is there; several at a time."""
     jobs = max(min(joblib.effective_n_jobs(n_jobs or -1), count), 1)
+    watch = {"initializer": end_with, "initargs": (os.getpid(), scratch_folder())} if jobs > 1 else {}
     # One task waits for each worker, so that they are made when they are needed and not all at once.
-    pool = Parallel(n_jobs=jobs, pre_dispatch=jobs, return_as="generator")
-    calls = (delayed(_watched_work)(os.getpid(), scratch, work, *task) for task in tasks)
+    pool = Parallel(n_jobs=jobs, pre_dispatch=jobs, return_as="generator", **watch)
+    calls = (delayed(work)(*task) for task in tasks)
     try:
-        yield from pool(calls)
+        with _interrupts_held_back():  # workers begin here, and inherit that
+            found = pool(calls)
+        yield from found
     except TerminatedWorkerError:
         raise ValueError(
             f"one of {jobs} worker processes was killed, most likely because memory ran out. Take fewer of them (--jobs 1, in Python "
@@ -38,16 +54,26 @@ def run_tasks(
         ) from None
 
 
-def _watched_work(parent: int, scratch: str, work: Callable[..., Any], *task: Any) -> Any:
-    if os.getpid() != parent and parent not in _watched:
-        _watched.add(parent)
-        threading.Thread(target=_end_with, args=(parent, scratch), daemon=True).start()
-    return work(*task)
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """An interrupt goes to a whole group of processes, and is for the parent to handle: it ends its workers."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _end_with(parent: int, scratch: str) -> None:
-    """End this process when its parent is gone, whatever it is doing: nobody waits for it any more."""
+def end_with(parent: int, scratch: Path) -> None:
+    """From now on, end this process when its parent is gone, whatever it is doing: nobody waits for it any more."""
+    threading.Thread(target=_watch, args=(parent, scratch), daemon=True).start()
+
+
+def _watch(parent: int, scratch: Path) -> None:
     while os.getppid() == parent:
         time.sleep(_LOOK)
-    shutil.rmtree(Path(scratch).parent, ignore_errors=True)
+    shutil.rmtree(scratch, ignore_errors=True)
     os._exit(1)

@@ -39,6 +39,9 @@ class Model(BaseEstimator):
         """Margins of shape (n, m) of new rows."""
         raise NotImplementedError
 
+    def check_fitted(self) -> None:
+        """Refuse what a file may have brought that this engine's :meth:`margins` could not bear."""
+
     def for_trials(self) -> Model:
         """A fresh copy for fits that are only compared with each other, and may be less precise."""
         copy: Model = clone(self)

@@ -113,6 +113,14 @@ class LinearModel(Model):
             theta = model._fit(encoded, risk, theta)
             yield model
 
+    def check_fitted(self) -> None:
+        coef = self._coef
+        weights = coef.weights if isinstance(coef, SparseCoefficients) else coef
+        if weights.ndim != 2 or weights.dtype != np.float64 or self.intercept_.shape != weights.shape[:1]:
+            raise ValueError("its weights and intercepts do not fit together")
+        if isinstance(coef, SparseCoefficients):
+            coef.check()
+
     def for_trials(self) -> LinearModel:
         copy: LinearModel = clone(self)
         return copy.set_params(tol=max(self.tol, _TRIAL_TOL))

@@ -33,6 +33,17 @@ class SparseCoefficients:
         columns, places = rows.by_number
         return cls(weights, columns, places, rows.n_columns)
 
+    def check(self) -> None:
+        """Refuse columns out of bounds, as a damaged file may hold: compiled code does not look at them again."""
+        d = self.weights.shape[1]
+        known = self.columns.shape == self.places.shape == (d,) and all(
+            part.dtype == np.int32 for part in (self.columns, self.places)
+        )
+        if not known or (d and not (self.columns[0] >= 0 and self.columns[-1] < self.n_columns)):
+            raise ValueError("its columns do not fit its weights")
+        if (np.diff(self.columns) <= 0).any() or not np.array_equal(np.sort(self.places), np.arange(d)):
+            raise ValueError("its columns are out of order")
+
     def dense(self) -> Floats:
         """All weights, of shape (m, n_columns)."""
         coef = np.zeros((len(self.weights), self.n_columns))
@@ -45,6 +56,8 @@ class SparseCoefficients:
             return matrix[:, self.columns] @ self.weights[:, self.places].T + intercept
         if matrix.indices.size * _FEW > self.n_columns:
             if isinstance(matrix, FieldMatrix):
+                if matrix.n_columns != self.n_columns:
+                    raise ValueError(f"{matrix!r} does not match weights of {self.n_columns} columns.")
                 return SparseRows.of(matrix).margins(self.dense(), intercept)
             return np.asarray(matrix @ self.dense().T) + intercept
         found = self._look_up(matrix.indices)

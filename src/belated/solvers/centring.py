@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from belated.typing import Floats
+from belated.typing import Bools, Floats
 
 _FAR = 3.0  # a column is far from zero where its mean exceeds this many standard deviations
 
@@ -22,7 +22,20 @@ def far_centre(X: Any) -> Floats | None:
     with np.errstate(over="ignore", invalid="ignore"):
         mean, variance = _moments(X)
         far = np.abs(mean) > _FAR * np.sqrt(variance)
+        # The mean of equal numbers may be off by rounding, and what were left of them would count as a column.
+        mean = np.where(far & _is_constant(X), _first_row(X), mean)
     return np.where(far, mean, 0.0) if far.any() else None
+
+
+def _is_constant(X: Any) -> Bools:
+    if not sparse.issparse(X):
+        return np.asarray((X[0] == X).all(axis=0))
+    same = X.data == _first_row(X)[X.indices]
+    return np.bincount(X.indices, same, X.shape[1]) == X.shape[0]
+
+
+def _first_row(X: Any) -> Floats:
+    return X[0] if not sparse.issparse(X) else X[:1].toarray()[0]
 
 
 def _moments(X: Any) -> tuple[Floats, Floats]:

@@ -52,7 +52,7 @@ class DeviceRows:
     """
 
     host: PlainRows | SparseRows
-    matrix: Tensor  # of float32 unless exact, like the next
+    matrix: Tensor  # of float32 unless exact, like the next; exact too where columns are far from zero
     transposed: Tensor
     squared: Tensor  # the transposed matrix with squared values, always of float32
     device: str
@@ -68,7 +68,9 @@ class DeviceRows:
             return cls(host, dense, dense.T, dense.T**2, device)
         csr = host.to_csr()
         with _quiet_torch():
-            parts = [np.asarray(csr.indptr, "i8"), np.asarray(csr.indices, "i4"), np.asarray(csr.data, "f4")]
+            # Values far from zero would be rounded before their centre is taken off.
+            kind = "f4" if host.center is None else "f8"
+            parts = [np.asarray(csr.indptr, "i8"), np.asarray(csr.indices, "i4"), np.asarray(csr.data, kind)]
             ends, entries, numbers = (torch.as_tensor(part, device=device) for part in parts)
             matrix = _csr(ends, entries, numbers, csr.shape)
             flipped = _csr(ends, entries.long(), numbers, csr.shape).to_sparse_csc()
@@ -76,11 +78,11 @@ class DeviceRows:
             shape = (csr.shape[1], csr.shape[0])
             transposed = _csr(ends, entries, numbers, shape)
             squared = transposed if (csr.data == 1.0).all() else _csr(ends, entries, numbers**2, shape)
-        return cls(host, matrix, transposed, squared, device)
+        return cls(host, matrix, transposed, squared, device, exact=host.center is not None)
 
     def for_tolerance(self, tol: float) -> DeviceRows:
         """The same rows, with products as exact as a tolerance needs."""
-        return self if self.exact or (tol >= _SINGLE and self._to_subtract is None) else self._doubled
+        return self if self.exact or tol >= _SINGLE else self._doubled
 
     @cached_property
     def _doubled(self) -> DeviceRows:

@@ -108,7 +108,12 @@ def folder_beside(path: str | Path, own: Collection[str]) -> Iterator[Path]:
             former = _name_beside(place)
             if place.exists():
                 os.replace(place, former)
-            os.replace(partial, place)
+            try:
+                os.replace(partial, place)
+            except OSError:
+                if former.exists():
+                    os.replace(former, place)
+                raise
             shutil.rmtree(former, ignore_errors=True)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -117,7 +122,11 @@ def folder_beside(path: str | Path, own: Collection[str]) -> Iterator[Path]:
 def _check_folder(path: Path, own: Collection[str]) -> None:
     if path.exists() and not path.is_dir():
         raise ValueError(f"{path}: is a file; name a folder.")
-    others = sorted(file.name for file in path.iterdir() if file.name not in own) if path.exists() else []
+    others = (
+        sorted(file.name for file in path.iterdir() if file.name not in own or not file.is_file())
+        if path.exists()
+        else []
+    )
     if others:
         raise ValueError(
             f"{path}: holds {', '.join(others[:3])}{' and more' if len(others) > 3 else ''}, which would be lost. Name a new folder, or an "
