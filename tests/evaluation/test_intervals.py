@@ -60,16 +60,8 @@ def simulated_losses(rng, count, methods=13, shock=0.15, rows=1500):
     return losses
 
 
-def test_three_cutoffs_cannot_carry_an_interval_of_what_choosing_achieves():
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        losses = simulated_losses(rng, 3)
-        share, interval = share_of_gap(losses, CrossFit.of(losses))
-        assert np.isfinite(share) and interval is None
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [4, 6, 12])
+@pytest.mark.parametrize("count", [3, 6, 12])
 def test_the_reported_share_covers_what_choosing_achieves(count):
     rng = np.random.default_rng(count)
     mean = {name: found.mean() for name, found in simulated_losses(rng, 400_000).items()}

@@ -58,8 +58,7 @@ def inflation(values: Floats, without: Floats) -> float:
     count, variance = len(values), float(values.var(ddof=1)) if len(values) > 1 else 0.0
     if count < _FEWEST or not variance > 0:
         return 1.0
-    # The mean without a cut-off is over one value less, so this errs on the wide side, by a tenth with six cut-offs. Without
-    # that, intervals of four unlike cut-offs cover 90% of the time instead of 92%.
+    # The mean without a cut-off is over one value less, so this errs on the wide side, by a tenth with six cut-offs.
     error = float(np.mean((without - values) ** 2)) - variance
     return float(np.sqrt(np.clip(error / (variance / count), 1.0, count)))
 

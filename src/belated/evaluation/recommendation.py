@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 _SURE = 0.95
 _FEWEST = 30  # rows, and positives, that a recommendation needs
-_FEWEST_CUTOFFS = 4  # of three, the intervals that are narrow enough to say something covered 87% of the time
-_WIDEST = 3.0  # of the gap: an interval as wide as this says nothing
 _NOTHING = 0.001  # of the oracle's log loss: a gap as small as this is none
 
 
@@ -118,10 +116,7 @@ def share_of_gap(losses: dict[str, Floats], fit: CrossFit) -> tuple[float, list[
     left = gain - share * gap
     gain_without, gap_without = (_means_without(v) for v in (losses["bl"], gap))
     without = gain_without - fit.achieved_without - share * gap_without
-    interval = ratio_interval(gain, gap, inflation(left, without))
-    if len(gain) < _FEWEST_CUTOFFS or interval is None or interval[1] - interval[0] > _WIDEST:
-        return share, None
-    return share, interval
+    return share, ratio_interval(gain, gap, inflation(left, without))
 
 
 def confidence_in_gain(losses: dict[str, Floats], fit: CrossFit) -> float | None:
