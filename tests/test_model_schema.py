@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 from pathlib import Path
 
@@ -195,3 +196,19 @@ def test_model_files_of_every_format_are_read_for_ever(name):
         pandas = pytest.importorskip("pandas")
         rows = pandas.DataFrame(about["rows"]["data"], columns=about["rows"]["columns"])
     assert_allclose(load(KEPT / f"{name}.skops").predict_proba(rows)[:, 1], about["p"], rtol=1e-12)
+
+
+def test_weights_that_do_not_fit_their_columns_are_refused(tmp_path):
+    """Compiled code would read beyond them."""
+    whole = (KEPT / "format2-fields.skops").read_bytes()
+    for old, new in (('"1048576"', '"1"'), ('"places"', '"columns"')):
+        (tmp_path / "m.skops").write_bytes(whole)
+        rewrite(tmp_path / "m.skops", old, new)
+        assert re.match(r"m\.skops: .*damaged or changed", str(complaint_of(tmp_path / "m.skops")))
+
+
+def complaint_of(path):
+    try:
+        load(path)
+    except ValueError as error:
+        return str(error)

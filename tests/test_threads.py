@@ -46,6 +46,34 @@ BY_POOL = """
 """
 
 
+OTHERS_FIRST = """
+    import sys, os
+    sys.path.insert(0, {tests!r})
+    import numba, numpy as np
+    from wide_problems import big_problem
+    from belated import DelayedFeedbackClassifier, LinearModel
+
+    @numba.njit(parallel=True)
+    def theirs(x):
+        for i in numba.prange(x.size):
+            x[i] = i
+    theirs(np.zeros(1000))  # starts the threads, and belated has not
+    fields, a, b = big_problem(n=100_000)
+    y = (a > 0).astype(int)
+    before = np.zeros(1)
+
+    def again(_):
+        clf = DelayedFeedbackClassifier("bl", model=LinearModel(tol=1e-4)).fit(fields, y)
+        return (0.0 if np.isfinite(clf.predict_proba(fields)).all() else 1.0,)
+"""
+
+
+def test_a_fork_after_the_threads_of_others_have_started(request):
+    code = textwrap.dedent(OTHERS_FIRST).format(tests=str(request.config.rootpath / "tests")) + textwrap.dedent(BY_HAND)
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], timeout=120, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("fork", [BY_HAND, BY_POOL], ids=["os.fork", "Pool"])
 def test_predicting_and_fitting_after_a_fork(fork, request):
     code = textwrap.dedent(FIT).format(tests=str(request.config.rootpath / "tests")) + textwrap.dedent(fork)

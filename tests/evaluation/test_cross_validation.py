@@ -101,3 +101,28 @@ def test_a_method_that_cannot_be_fitted_says_why():
         X, check_labels(labels.y, labels.elapsed, labels.delay, None, 39.0, 40.0), "convdf", [1.0]
     )
     assert choose_l2(X, {"a": labels}, LinearModel(), {"a": BL()}, [1.0])["a"].l2 == 1.0
+
+
+@pytest.mark.parametrize("days", [1, 2, 3, 4, 7])
+def test_rows_that_came_on_few_days_still_make_folds(days):
+    X, labels = snapshot(n=600)
+    age = 20.0 + np.random.default_rng(0).integers(0, days, 600)
+    few = check_labels(labels.y, age, np.where(labels.y, np.resize([1.0, 2.0, 5.0], 600), np.nan), None, 8.0, 40.0)
+    for method in ("bl", "tw", "dfm-piecewise", "fsiw"):
+        choice = choose(X, few, method, [1e-3, 1e-2])
+        if days == 1:
+            assert "came at the same time" in choice
+        else:
+            assert isinstance(choice, (Choice, str)) and (isinstance(choice, str) or np.isfinite(choice.risks[1e-2]))
+
+
+def test_values_of_l2_are_judged_by_one_and_the_same_risk():
+    """FSIW's weights are learned, and depend on l2. A model that does not change must have a risk that does not."""
+    X, labels = snapshot()
+
+    class Constant(LinearModel):
+        def margins(self, X):
+            return np.full((X.shape[0], 1), -1.0)
+
+    choice = choose(X, labels, "fsiw", [1e-6, 1e-4, 1e-2], Constant())
+    assert len(choice.risks) == 3 and np.ptp(list(choice.risks.values())) < 1e-12

@@ -120,3 +120,19 @@ def test_without_delays_to_learn_from_it_is_something_else():
     at_once = np.where(y, 0.0, np.nan)
     clf = DelayedFeedbackClassifier("auto", 10.0, 30.0).fit(X[:2000], y, elapsed=elapsed, delay=at_once)
     assert "same delay" in clf.selection_[USUAL] and np.isfinite(clf.predict_proba(X)).all()
+
+
+def test_the_clock_does_not_stand_between_two_days():
+    X, y, elapsed, delay, _ = two_speeds(7, n=3000, span=22.0, horizon=15.0)
+    labels = check_labels(y, np.floor(elapsed), np.floor(np.minimum(delay, elapsed)), None, 5.0, 15.0)
+    splits = method_choice._splits(X[:3000], labels, LinearModel(l2=1e-3), None)
+    assert len(splits) == 3 and all(split.back == round(split.back) for split in splits)
+
+
+def test_rows_of_large_weight_count_in_the_error():
+    rng = np.random.default_rng(0)
+    weight = np.where(np.arange(1000) < 20, 100.0, 1.0)
+    usual = rng.uniform(0.4, 0.6, 1000)
+    other = usual - np.where(weight > 1, rng.normal(0.06, 0.2, 1000), 0.0)
+    chosen, why = _pick({USUAL: usual, "tw": other}, weight)
+    assert chosen == USUAL and "nothing is clearly better" in why

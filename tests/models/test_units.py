@@ -126,3 +126,12 @@ def test_the_scale_of_weights_does_not_matter(method, scale):
         clf.fit(data.X, data.y, elapsed=data.elapsed, delay=data.delay, sample_weight=factor * weight)
         found.append(clf.predict_proba(data.X)[:, 1])
     assert_allclose(*found, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 7.0, 1e9 / 3])
+def test_a_constant_column_changes_nothing(value, kind):
+    data = simulate(seed=9, n=1500)
+    expected = predict("bl", data, kind(data.X), l2=0.0)
+    more = np.column_stack([data.X, np.full(1500, value)])
+    assert_allclose(predict("bl", data, kind(more), l2=0.0), expected, atol=1e-7)

@@ -7,6 +7,7 @@ import builtins
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import sparse
 from simulate import simulate
 
 from belated import DelayedFeedbackClassifier, FieldMatrix, LinearModel
@@ -60,3 +61,19 @@ def test_without_a_gpu():
     assert resolve_device("auto") == "cpu"
     with pytest.raises(ValueError, match="PyTorch finds no CUDA device here"):
         resolve_device("cuda")
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_columns_far_from_zero_agree_with_the_cpu(wide, monkeypatch):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    data = simulate(seed=1, n=1500)
+    X = data.X.copy()
+    X[:, 0] = 30 * X[:, 0] + 1.7e9
+    if wide:
+        X = sparse.hstack([X, sparse.csr_array((1500, 1100))])
+    X = sparse.csr_array(X)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    expected = fit("bl", X, data).predict_proba(X)
+    original = LinearModel.encode
+    monkeypatch.setattr(LinearModel, "encode", lambda self, X, w: DeviceRows.of(original(self, X, w), device))
+    assert_allclose(fit("bl", X, data).predict_proba(X), expected, atol=1e-5)

@@ -127,3 +127,12 @@ def test_a_full_disk_names_the_file_and_leaves_nothing(tmp_path):
 def test_there_must_be_a_folder(tmp_path):
     with pytest.raises(ValueError, match="there is no folder"):
         write(Path(tmp_path / "nowhere" / "file"))
+
+
+def test_a_folder_inside_is_no_file_of_ones_own(tmp_path):
+    inside = tmp_path / "out" / "indices.npy"
+    inside.mkdir(parents=True)
+    (inside / "thesis.txt").write_text("years of work")
+    with pytest.raises(ValueError, match=r"holds indices.npy, which would be lost"):
+        FIELDS.save(tmp_path / "out")
+    assert (inside / "thesis.txt").exists()

@@ -27,6 +27,20 @@ def far_centre(X: Any) -> Floats | None:
     return np.where(far, mean, 0.0) if far.any() else None
 
 
+def without_constants(X: sparse.csr_array, center: Floats) -> tuple[sparse.csr_array, Floats | None]:
+    """A CSR matrix with zeros for columns that are constant and far from zero, and the centre of the others.
+
+    Such a column says nothing that an intercept does not; taken off in products, rounding would remain of it.
+    """
+    constant = (center != 0) & _is_constant(X)
+    if not constant.any():
+        return X, center
+    X = X.copy()
+    X.data[constant[X.indices]] = 0.0
+    center = np.where(constant, 0.0, center)
+    return X, center if center.any() else None
+
+
 def _is_constant(X: Any) -> Bools:
     if not sparse.issparse(X):
         return np.asarray((X[0] == X).all(axis=0))

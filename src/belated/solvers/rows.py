@@ -11,7 +11,7 @@ from scipy import sparse
 
 from belated.features.field_matrix import FieldMatrix
 from belated.solvers import row_kernels
-from belated.solvers.centring import far_centre
+from belated.solvers.centring import far_centre, without_constants
 from belated.threads import parts_of
 from belated.typing import Bools, Floats, Ints, SmallInts
 
@@ -36,9 +36,9 @@ class PlainRows:
     def of(cls, matrix: Any, centred: bool = True) -> PlainRows:
         """With columns far from zero centred, where that is asked."""
         center = far_centre(matrix) if centred else None
-        if center is None or sparse.issparse(matrix):
-            return cls(matrix, center)
-        return cls(matrix - center, center)
+        if center is None:
+            return cls(matrix)
+        return cls(*without_constants(matrix, center)) if sparse.issparse(matrix) else cls(matrix - center, center)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -192,6 +192,9 @@ class SparseRows:
     def compact(cls, matrix: FieldMatrix | sparse.csr_array, centred: bool = True) -> SparseRows:
         rows = cls.of(matrix)
         center = far_centre(matrix) if centred and rows.data is not None else None
+        if center is not None:
+            matrix, center = without_constants(matrix, center)
+            rows = cls.of(matrix)
         parts = parts_of(rows.size)
         marks = np.empty((parts, rows.n_columns // 64 + 1), dtype=np.uint64)
         row_kernels.mark_columns(rows.indices, marks)
