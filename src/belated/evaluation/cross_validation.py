@@ -56,15 +56,34 @@ def choose_l2(
     except ValueError as error:
         return dict.fromkeys(methods, str(error))
     found: dict[str, Choice | str] = {}
+    known: dict[Any, Choice] = {}  # some methods differ in what they do with a fit, and not in what they fit
     for name, method in methods.items():
         try:
             method.check(labels[name])
-            found[name] = choice = _choose(replace(folds, labels=labels[name]), method, l2)
+            key = _fingerprint(method, labels[name])
+            choice = known.get(key) or _choose(replace(folds, labels=labels[name]), method, l2)
+            found[name] = choice
+            if key is not None:
+                known[key] = choice
         except ValueError as error:
             found[name] = str(error)
             continue
         logger.info("%s: l2 %s, by the risk of stretches of time left out", name, choice.l2)
     return found
+
+
+def _fingerprint(method: Method, labels: Labels) -> Any:
+    """The same for methods whose fits are the same; None where that is not known."""
+    if method.has_auxiliary_fits:
+        return None
+    with quietly():
+        risk = method.build_risk(labels, _no_learner)
+    weights = risk.logistic_weights
+    return None if weights is None or risk.non_negative else tuple(part.tobytes() for part in weights)
+
+
+def _no_learner(risk: Risk, rows: Bools, groups: Ints, new_groups: Ints) -> Floats:
+    raise AssertionError("a method without auxiliary fits asked for one")
 
 
 @dataclass(frozen=True)

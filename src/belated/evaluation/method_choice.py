@@ -28,6 +28,7 @@ from belated.methods import resolve_method
 from belated.methods.base import Method
 from belated.models.base import Model
 from belated.notices import logger, quietly
+from belated.risks.links import Sigmoid
 from belated.tables.frames import take_rows
 from belated.typing import Floats
 
@@ -79,14 +80,10 @@ def choose_method(X: Any, labels: Labels, model: Model, l2: tuple[float, ...] | 
 def _usual(labels: Labels) -> str:
     """dfm-piecewise; bl where there are no delays for it to learn."""
     try:
-        resolve_method(USUAL).build_risk(labels, _no_learner)
+        resolve_method(USUAL).risk_of_others(labels, Sigmoid(), None)
     except ValueError:
         return "bl"
     return USUAL
-
-
-def _no_learner(risk: Any, rows: Any, groups: Any, new_groups: Any) -> Floats:
-    raise AssertionError(f"{USUAL} asks for no auxiliary model")
 
 
 def _pick(losses: Mapping[str, Floats], weight: Floats) -> tuple[str, str]:

@@ -28,7 +28,7 @@ from belated.typing import Bools, Floats, Ints
 
 # Floating point cannot always reach `tol`; a gradient this small is no reason to warn.
 _GOOD_ENOUGH = 1e-5
-_TRIAL_TOL = 1e-4
+_TRIAL_TOL = 1e-3
 _TOO_LARGE = 1e100
 _OUTWEIGHED = 1000.0  # times the curvature of the data, a penalty leaves nothing of a weight
 
