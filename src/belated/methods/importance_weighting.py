@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.special import expit
 
@@ -11,7 +13,7 @@ from belated.methods.base import Learner, Method, warn_if_nothing_late
 from belated.risks.base import Risk
 from belated.risks.losses import Loss, resolve_loss
 from belated.risks.weighted import WeightedRisk
-from belated.typing import Bools, Floats
+from belated.typing import Bools, Floats, Ints
 
 
 class FSIW(Method):
@@ -56,21 +58,42 @@ class FSIW(Method):
         if not labels.late.any():
             ones = np.ones(len(labels.y))
             return ones, ones
+        seen, final = (question.answer(learner) for question in _questions(labels, self.bins))
+        return 1.0 / np.maximum(seen, 1.0 / self.max_weight), final
+
+
+@dataclass(frozen=True)
+class _Question:
+    """A probability to learn: on which rows and their age groups back then, and the age groups now to which it is applied."""
+
+    rows: Bools
+    risk: WeightedRisk
+    then: Ints
+    now: Ints
+    known: float | None  # where all of the rows agree
+
+    def answer(self, learner: Learner) -> Floats:
+        if self.known is not None:
+            return np.full(len(self.rows), self.known)
+        return expit(learner(self.risk, self.rows, self.then, self.now))
+
+
+def _questions(labels: Labels, bins: int) -> tuple[_Question, _Question]:
+    """p(positive already | positive in the end) and p(negative in the end | not positive yet). Kept, as l2 does not matter."""
+    kept: dict[int, tuple[_Question, _Question]] = vars(labels).setdefault("_fsiw_questions", {})
+    if bins not in kept:
         assert labels.elapsed is not None and labels.delay is not None
         converted = labels.mature & labels.y
         waiting = labels.mature & ~labels.early
-        ages = weighted_quantiles(labels.rewound_age[labels.mature], labels.weight[labels.mature], self.bins)
-        delays = weighted_quantiles(labels.delay[converted], labels.weight[converted], self.bins)
+        ages = weighted_quantiles(labels.rewound_age[labels.mature], labels.weight[labels.mature], bins)
+        delays = weighted_quantiles(labels.delay[converted], labels.weight[converted], bins)
         edges = np.unique(np.concatenate([ages, delays])) + labels.tie_width
         then, now = np.searchsorted(edges, labels.rewound_age), np.searchsorted(edges, labels.elapsed)
 
-        def probability(target: Bools, rows: Bools) -> Floats:
-            if target[rows].all() or not target[rows].any():
-                return np.full(len(rows), float(target[rows].all()))
-            share = labels.weight[rows] / labels.weight[rows].sum()
-            risk = WeightedRisk(share * target[rows], share * ~target[rows])
-            return expit(learner(risk, rows, then[rows], now))
+        def question(target: Bools, rows: Bools) -> _Question:
+            share, inside = labels.weight[rows] / labels.weight[rows].sum(), target[rows]
+            known = float(inside[0]) if inside.all() or not inside.any() else None
+            return _Question(rows, WeightedRisk(share * inside, share * ~inside), then[rows], now, known)
 
-        seen = probability(labels.early, converted)
-        final = probability(~labels.y, waiting)
-        return 1.0 / np.maximum(seen, 1.0 / self.max_weight), final
+        kept[bins] = question(labels.early, converted), question(~labels.y, waiting)
+    return kept[bins]

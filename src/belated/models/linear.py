@@ -167,7 +167,14 @@ class LinearModel(Model):
 
     def auxiliary_margin(self, encoded: Design, risk: Risk, rows: Bools, groups: Ints, new_groups: Ints) -> Floats:
         count = int(max(groups.max(), new_groups.max())) + 1
-        problem, solution = self._solve(encoded.take(rows).with_groups(groups, count), risk)
+        among_all = risk.spread(rows) if isinstance(encoded, DeviceRows) else None
+        if among_all is None:
+            some = encoded.take(rows).with_groups(groups, count)
+        else:  # on a device, passing over rows that cost nothing is faster than making a matrix without them
+            everywhere = np.zeros(len(rows), dtype=np.int16)
+            everywhere[rows] = groups
+            some, risk = encoded.with_groups(everywhere, count), among_all
+        problem, solution = self._solve(some, risk)
         coef, intercept, _ = problem.unpack(solution.theta)
         features, levels = coef[:, :-count], coef[0, -count:]
         return encoded.margins(features, intercept)[:, 0] + levels[new_groups]

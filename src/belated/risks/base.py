@@ -104,6 +104,10 @@ class Risk:
         """The same risk of some rows, their weights multiplied by ``factor``; the laws of delays stay as they are."""
         raise NotImplementedError
 
+    def spread(self, rows: Bools) -> Risk | None:
+        """The same risk where its rows are some of many, and the others cost nothing; None where that cannot be said."""
+        return None
+
     def start(self) -> tuple[Floats, Floats]:
         """A first guess: a constant for each margin (m,), and the shared parameters (s,)."""
         raise NotImplementedError

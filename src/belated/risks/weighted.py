@@ -71,6 +71,12 @@ class WeightedRisk(Risk):
         some.a, some.b = factor * self.a[rows], factor * self.b[rows]
         return some
 
+    def spread(self, rows: Bools) -> Risk | None:
+        some = copy(self)
+        some.a, some.b = np.zeros(len(rows)), np.zeros(len(rows))
+        some.a[rows], some.b[rows] = self.a, self.b
+        return some
+
     def start(self) -> tuple[Floats, Floats]:
         rate = float(np.clip(self.a.sum() / (self.a.sum() + self.b.sum()), 1e-6, 1 - 1e-6))
         return np.array([self.loss.level(rate)]), EMPTY

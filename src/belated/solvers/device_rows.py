@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from belated.arrays import namespace
 from belated.solvers.rows import PlainRows, SparseRows
 from belated.typing import Bools, Ints
 
@@ -57,6 +58,7 @@ class DeviceRows:
     squared: Tensor  # the transposed matrix with squared values, always of float32
     device: str
     exact: bool = False
+    groups: Tensor = None  # 0/1 columns (n, count) beside the matrix, None where there are none
     wide: ClassVar[bool] = True
 
     @classmethod
@@ -87,7 +89,9 @@ class DeviceRows:
     @cached_property
     def _doubled(self) -> DeviceRows:
         with _quiet_torch():
-            return replace(self, matrix=self.matrix.double(), transposed=self.transposed.double(), exact=True)
+            groups = None if self.groups is None else self.groups.double()
+            matrix, transposed = self.matrix.double(), self.transposed.double()
+            return replace(self, matrix=matrix, transposed=transposed, groups=groups, exact=True)
 
     def put(self, array: Any) -> Tensor:
         """A NumPy array on this device."""
@@ -96,8 +100,13 @@ class DeviceRows:
         return torch.as_tensor(np.ascontiguousarray(array), device=self.device)
 
     @property
+    def n_groups(self) -> int:
+        return 0 if self.groups is None else self.groups.shape[1]
+
+    @property
     def shape(self) -> tuple[int, int]:
-        return self.host.shape
+        n, columns = self.host.shape
+        return n, columns + self.n_groups
 
     @property
     def size(self) -> int:
@@ -126,7 +135,11 @@ class DeviceRows:
     def margins(self, coef: Any, intercept: Any) -> Any:
         """Margins (n, m) under weights (m, columns) and intercepts (m,)."""
         if isinstance(coef, np.ndarray):
-            return self.host.margins(coef, intercept)
+            return self.margins(self.put(coef), self.put(intercept)).cpu().numpy()
+        if self.groups is not None:
+            return self._alone.margins(coef[:, : -self.n_groups], intercept) + self._of_groups(
+                coef[:, -self.n_groups :]
+            )
         if self._to_subtract is not None:
             intercept = intercept - coef @ self._to_subtract
         return _by_column(self.matrix, coef).T + intercept
@@ -134,7 +147,10 @@ class DeviceRows:
     def transpose_dot(self, rows: Any, squared: bool = False) -> Any:
         """X' rows of shape (m, columns), from rows (n, m); with the squares of X's values where asked."""
         if isinstance(rows, np.ndarray):
-            return self.host.transpose_dot(rows, squared)
+            return self.transpose_dot(self.put(rows), squared).cpu().numpy()
+        if self.groups is not None:
+            in_groups = (self.groups.T @ rows.to(self.groups.dtype)).double().T
+            return namespace(in_groups).concat([self._alone.transpose_dot(rows, squared), in_groups], axis=1)
         sums = _by_column(self.squared if squared else self.transposed, rows.T)
         if self._to_subtract is None:
             return sums
@@ -152,13 +168,27 @@ class DeviceRows:
 
     @property
     def center(self) -> Any:
-        return self.host.center
+        center = self.host.center
+        return center if center is None or not self.n_groups else np.append(center, np.zeros(self.n_groups))
+
+    @cached_property
+    def _alone(self) -> DeviceRows:
+        """Without the columns of groups."""
+        return replace(self, groups=None)
+
+    def _of_groups(self, levels: Tensor) -> Tensor:
+        return (self.groups @ levels.T.to(self.groups.dtype)).double()
 
     def take(self, rows: Bools) -> DeviceRows:
         return DeviceRows.of(self.host.take(rows), self.device)
 
     def with_groups(self, groups: Ints, count: int) -> DeviceRows:
-        return DeviceRows.of(self.host.with_groups(groups, count), self.device)
+        """The same rows with one 0/1 column more for each group; the matrix stays as it is."""
+        import torch
+
+        places = torch.as_tensor(np.ascontiguousarray(groups), device=self.device)
+        columns = places[:, None] == torch.arange(count, device=self.device)[None, :]
+        return replace(self, groups=columns.to(self.matrix.dtype))
 
 
 def _by_column(matrix: Tensor, vectors: Tensor) -> Tensor:
