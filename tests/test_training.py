@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -68,3 +69,14 @@ def test_complaints():
     none = EventLog(log.frame, log._arrival, np.full(len(log), np.iinfo(np.int64).max), "datetime", False, log.until)
     with pytest.raises(ValueError, match="none of the 4000 rows is positive"):
         train(none, horizon="14d")
+
+
+def test_a_window_that_nobody_set_fits_the_horizon_whatever_the_history():
+    """Of a log of many horizons, and after one stray arrival a century ago."""
+    clicks = simulate_campaigns(4000).to_pandas()
+    stray = clicks.iloc[:1].assign(click_time=pd.Timestamp("1900-01-01"), conversion_time=pd.NaT)
+    for frame in (clicks, pd.concat([clicks, stray])):
+        log = EventLog.from_frame(frame, arrival="click_time", outcome="conversion_time", until="2024-03-01")
+        for horizon, longest in (("14d", 10.0), ("12h", 0.5)):
+            about = train(log, horizon=horizon, method="tw", l2=1e-3).about
+            assert 0 < about["window"] <= longest

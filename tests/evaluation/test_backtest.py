@@ -219,3 +219,14 @@ def test_the_gap_means_nothing_where_there_is_none(result):
         table = score_methods(replace(result, cutoffs=cutoffs))
         assert table["tw"]["gap_closed"] == closed
         assert (table["tw"]["intervals"]["gap_closed"] is None) == (closed is None)
+
+
+def test_predictions_that_are_no_numbers_are_a_failure_and_not_a_score():
+    class Broken(LinearModel):
+        def margins(self, X):
+            found = super().margins(X)
+            return np.where(found.shape[1] == 2, np.nan, found)  # of DFM alone
+
+    found = backtest(make_log(2000), **{**ASK, "methods": ["tw", "dfm"], "cutoffs": 2}, model=Broken())
+    assert "dfm" not in found.methods and "tw" in found.methods
+    assert "no numbers" in found.failed["dfm"] or "finite number" in found.failed["dfm"]

@@ -8,9 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from belated import FSIW, LinearModel
 from belated.data.labels import check_labels
-from belated.evaluation.cross_validation import Choice, choose_l2, stretch_of_rows
+from belated.evaluation.cross_validation import Choice, choose_l2, left_out_risk, stretch_of_rows
 from belated.methods import METHODS, resolve_method
 from belated.methods.biased import BL
+from belated.risks.weighted import WeightedRisk
 
 
 def snapshot(n=3000, seed=0, columns=3):
@@ -126,3 +127,18 @@ def test_values_of_l2_are_judged_by_one_and_the_same_risk():
 
     choice = choose(X, labels, "fsiw", [1e-6, 1e-4, 1e-2], Constant())
     assert len(choice.risks) == 3 and np.ptp(list(choice.risks.values())) < 1e-12
+
+
+def test_a_negative_part_below_zero_counts_by_its_size():
+    a, b, g = np.array([0.5, 0.1]), np.array([-0.4, 0.3]), np.array([[3.0], [-2.0]])
+    risk = WeightedRisk(a, b)
+    positive, negative = (a * np.logaddexp(0, -g[:, 0])).sum(), (b * np.logaddexp(0, g[:, 0])).sum()
+    assert negative < 0
+    assert_allclose(left_out_risk(risk, g, np.zeros(0)), positive - negative)
+    assert_allclose(left_out_risk(risk, -g, np.zeros(0)), risk.row_costs(-g).sum())  # here it is above
+
+
+def test_a_method_that_overfits_by_a_difference_is_regularised():
+    """PUTW's risk of rows left out falls without end as a model fits noise, unless what is below zero counts."""
+    X, labels = snapshot(n=800, columns=150)
+    assert choose(X, labels, "putw", [1e-7, 1e-5, 1e-1]).l2 == 1e-1
