@@ -56,7 +56,7 @@ def test_the_risk_is_that_of_rows_left_out_of_the_fit():
         plain = LogisticRegression(C=1 / (2 * inside.sum() * 1e-2), tol=1e-10, max_iter=1000)
         p = plain.fit(X[inside], labels.y[inside]).predict_proba(X[~inside])[:, 1]
         total -= np.log(np.where(labels.y[~inside], p, 1 - p)).sum() / len(labels.y)
-    assert_allclose(choice.risks[1e-2], total, rtol=1e-5)
+    assert_allclose(choice.risks[1e-2], total, rtol=5e-4)
 
 
 def test_labels_left_out_have_no_influence_on_auxiliary_fits():
