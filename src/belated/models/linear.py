@@ -171,7 +171,7 @@ class LinearModel(Model):
         if among_all is None:
             some = encoded.take(rows).with_groups(groups, count)
         else:  # on a device, passing over rows that cost nothing is faster than making a matrix without them
-            everywhere = np.zeros(len(rows), dtype=np.int16)
+            everywhere = np.zeros(len(rows), dtype=np.int64)
             everywhere[rows] = groups
             some, risk = encoded.with_groups(everywhere, count), among_all
         problem, solution = self._solve(some, risk)
