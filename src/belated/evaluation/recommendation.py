@@ -227,7 +227,7 @@ def _achieved(fit: CrossFit, bl: Floats, closed: float, interval: list[float] | 
     """What choosing by the other cut-offs achieves."""
     same = sum(name == fit.best for name in fit.chosen)
     often = "each time" if same == len(fit.chosen) else f"{same} times of {len(fit.chosen)}"
-    text = f"Chosen by the other cut-offs, as it was {often}, a method scores {fit.achieved.mean():.4f}"
+    text = f"Choosing at each cut-off by the others ({often} this one) would have scored {fit.achieved.mean():.4f}"
     if closed > 1:
         return text + ", better than knowing all labels would have been."
     if fit.achieved.mean() >= bl.mean():
