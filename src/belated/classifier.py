@@ -221,7 +221,8 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         """The method's own risk of other rows, as they are known: what a fit minimises, without the penalty.
 
         Lower is better, for the same method and rows. It needs no final labels, so it can choose settings; see
-        :class:`belated.RiskScorer`. Delays count under the law that was learned in fit.
+        :class:`belated.RiskScorer`. Of DFM and Hazard it is the log loss of labels as they stand given each row's age, under the law
+        of delays that was learned in fit.
         """
         check_is_fitted(self, "model_")
         X = self._features(X, reset=False)

@@ -1,7 +1,8 @@
 """Choose settings by cross-validation over blocks of arrival time, scored by the method's own risk.
 
 A method's risk needs no final labels: it is an average over rows, whose minimum is what the method is after. So a setting
-is as good as the risk of rows that were left out. Which rows to leave out matters. Neighbours in time are alike, and rows
+is as good as the risk of rows that were left out. (Of DFM and Hazard, the part of the likelihood that says whether a row of its
+age is positive yet; when that came is no matter of predictions, and asks for more regularisation than they need.) Which rows to leave out matters. Neighbours in time are alike, and rows
 left out at random are predicted too well by their neighbours. Here the history is cut into six stretches that are
 dealt in turn to three folds; each fold is predicted by a model of the other two.
 """
@@ -161,7 +162,7 @@ def _risks_left_out(folds: _Folds, fold: _Fold, method: Method, values: list[flo
         # A risk with learned weights depends on l2 itself. All values are judged by the first, the most regularised.
         judge = risk.take(fold.out) if judge is None else judge
         left, margins = judge, model.margins(fold.later)
-        costs = np.bincount(folds.stretch[fold.out], left.row_costs(margins, model.shared_), _STRETCHES).astype(
+        costs = np.bincount(folds.stretch[fold.out], left.left_out_costs(margins, model.shared_), _STRETCHES).astype(
             np.float64
         )
         inside = np.unique(folds.stretch[fold.out])
@@ -171,7 +172,7 @@ def _risks_left_out(folds: _Folds, fold: _Fold, method: Method, values: list[flo
 
 def left_out_risk(risk: Risk, margins: Floats, shared: Floats) -> float:
     """The risk of rows that were not fitted."""
-    return float(risk.row_costs(margins, shared).sum()) + _below_zero(risk, margins)
+    return float(risk.left_out_costs(margins, shared).sum()) + _below_zero(risk, margins)
 
 
 def _below_zero(risk: Risk, margins: Floats) -> float:

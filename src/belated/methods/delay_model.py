@@ -30,7 +30,7 @@ def event_times(labels: Labels) -> tuple[EventTimes, float]:
     step = grid_step(labels.delay[labels.y])
     ahead = step if step and on_grid(labels.elapsed, step) else 0.0
     times = np.where(labels.y, labels.delay, ages + ahead)
-    return EventTimes(labels.y, times, step, labels.weight / labels.total), ahead
+    return EventTimes(labels.y, times, step, labels.weight / labels.total, ages + ahead), ahead
 
 
 def check_delays(labels: Labels, name: str) -> None:

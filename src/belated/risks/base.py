@@ -96,6 +96,10 @@ class Risk:
         """What each row adds to the value, of shape (n,): all of it but penalties on shared parameters."""
         raise NotImplementedError
 
+    def left_out_costs(self, margins: Floats, shared: Floats = EMPTY) -> Floats:
+        """What rows cost that were not fitted, as far as that tells how good probabilities are; by default all of it."""
+        return self.row_costs(margins, shared)
+
     def negative_part(self, margins: Any) -> float:
         """Of a risk with negative weights, J- = sum b l(-g), an estimate of something that cannot be negative; else 0."""
         return 0.0

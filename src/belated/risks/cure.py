@@ -45,6 +45,9 @@ class CureRisk(DelayRisk):
         positive = softplus(-g) + terms.total + terms.event
         return self.weight * np.where(self.y, positive, softplus(g) - softplus(g - terms.total))
 
+    def seen(self, margins: Floats, shared: Floats) -> Floats:
+        return sigmoid(margins[:, 0]) * -np.expm1(-self._hazard_by_age(margins[:, 1], shared))
+
     def _rows(self, margins: Any, shared: Any) -> tuple[Any, Any, Any, Any]:
         """The sum of all costs, and its gradients in the margins and in Lambda0 at times and at ends of cells."""
         xp = namespace(margins)

@@ -11,10 +11,11 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from scipy.special import entr
 
 from belated.arrays import LARGEST_EXPONENT, at_most, between, dot, namespace, safe_exp, where
-from belated.risks.base import Risk
+from belated.risks.base import EMPTY, Risk
 from belated.risks.delay_laws import DelayLaw
 from belated.typing import Bools, Floats
 
@@ -31,12 +32,15 @@ class EventTimes:
     cell : float
         Delays are known up to this: an event lies between its time and its time + cell. 0: exact.
     weight : float array of shape (n,), with sum 1
+    ages : float array of shape (n,)
+        Until when each row was watched, with an event or without.
     """
 
     y: Bools
     times: Floats
     cell: float
     weight: Floats
+    ages: Floats
 
 
 class DelayRisk(Risk):
@@ -47,6 +51,7 @@ class DelayRisk(Risk):
     def __init__(self, events: EventTimes, law: DelayLaw) -> None:
         self.y, self.weight, self.law = events.y, events.weight, law
         self.n_shared = law.n_shared
+        self.ages = events.ages
         self.prepared = law.prepare(events.times)
         self.prepared_end = law.prepare(events.times + events.cell) if events.cell else None
         self.prepared_middle = law.prepare(events.times + events.cell / 2) if events.cell else self.prepared
@@ -59,7 +64,7 @@ class DelayRisk(Risk):
 
     def take(self, rows: Bools, factor: float = 1.0) -> DelayRisk:
         some = copy(self)
-        some.y, some.weight = self.y[rows], factor * self.weight[rows]
+        some.y, some.weight, some.ages = self.y[rows], factor * self.weight[rows], self.ages[rows]
         some.prepared, some.prepared_end, some.prepared_middle = (
             _take(part, rows) for part in (self.prepared, self.prepared_end, self.prepared_middle)
         )
@@ -96,6 +101,18 @@ class DelayRisk(Risk):
         none = namespace(events).zeros_like(events)
         begin = self.law.shared_gradient(self.prepared, shared, none, d_cumulated)
         return rough + begin + self.law.shared_gradient(self.prepared_end, shared, none, d_end)
+
+    def left_out_costs(self, margins: Floats, shared: Floats = EMPTY) -> Floats:
+        """The log loss of labels as they stand, given each row's age: when an event came is no matter of predictions."""
+        seen = np.clip(self.seen(margins, shared), 1e-300, 1.0 - 1e-16)
+        return -self.weight * np.where(self.y, np.log(seen), np.log1p(-seen))
+
+    def seen(self, margins: Floats, shared: Floats) -> Floats:
+        """The probability that each row has turned positive by its age."""
+        raise NotImplementedError
+
+    def _hazard_by_age(self, h: Floats, shared: Floats) -> Floats:
+        return self.law.evaluate(self.law.prepare(self.ages), shared)[1] * safe_exp(h)
 
     def shared_curvature(self) -> Floats | None:
         return self.law.shared_curvature(self.prepared, self.weight * self.y) if self.n_shared else None

@@ -36,6 +36,9 @@ class HazardRisk(DelayRisk):
         terms = self.event_terms(margins[:, 0], shared)
         return self.weight * (terms.total + self.where_event(terms.event))
 
+    def seen(self, margins: Floats, shared: Floats) -> Floats:
+        return -np.expm1(-self._hazard_by_age(margins[:, 0], shared))
+
     def curvature(self, margins: Any, shared: Any = EMPTY) -> Any:
         terms = self.event_terms(margins[:, 0], shared)
         return (self.weight * (terms.total + self.where_event(terms.dd_event)))[:, None]
