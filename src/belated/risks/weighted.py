@@ -21,6 +21,8 @@ class WeightedRisk(Risk):
     For a linear-odd loss this is (a+b) l(-g) - a g, convex wherever a + b >= 0.
     """
 
+    _spread: tuple[Bools, WeightedRisk] | None = None
+
     def __init__(self, a: Floats, b: Floats, loss: Loss | None = None, link: Link | None = None) -> None:
         self.a = a
         self.b = b
@@ -68,14 +70,16 @@ class WeightedRisk(Risk):
 
     def take(self, rows: Bools, factor: float = 1.0) -> Risk:
         some = copy(self)
-        some.a, some.b = factor * self.a[rows], factor * self.b[rows]
+        some.a, some.b, some._spread = factor * self.a[rows], factor * self.b[rows], None
         return some
 
     def spread(self, rows: Bools) -> Risk | None:
-        some = copy(self)
-        some.a, some.b = np.zeros(len(rows)), np.zeros(len(rows))
-        some.a[rows], some.b[rows] = self.a, self.b
-        return some
+        if self._spread is None or self._spread[0] is not rows:  # asked for again at each l2
+            some = copy(self)
+            some.a, some.b, some._spread = np.zeros(len(rows)), np.zeros(len(rows)), None
+            some.a[rows], some.b[rows] = self.a, self.b
+            self._spread = rows, some
+        return self._spread[1]
 
     def start(self) -> tuple[Floats, Floats]:
         rate = float(np.clip(self.a.sum() / (self.a.sum() + self.b.sum()), 1e-6, 1 - 1e-6))
