@@ -30,7 +30,7 @@ from belated.evaluation.cross_validation import L2_GRID, Choice, choose_l2, left
 from belated.evaluation.method_choice import choose_method
 from belated.features.field_matrix import FieldMatrix
 from belated.methods import resolve_method
-from belated.methods.base import Method
+from belated.methods.base import Learner, Method, no_learner
 from belated.methods.biased import BL
 from belated.models.base import Model
 from belated.models.linear import LinearModel
@@ -230,14 +230,13 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         check_consistent_length(X, positive)
         weight = _check_sample_weight(sample_weight, positive, dtype=np.float64, ensure_non_negative=True)
         labels = check_labels(positive, elapsed, delay, weight, self.window_, self.horizon_, self.classes_[-1])
-        engine = clone(self.model_, safe=False)
-        learner = (
-            partial(engine.auxiliary_margin, engine.encode(X, weight)) if self.method_.has_auxiliary_fits else None
-        )
+        learner: Learner = no_learner
+        if self.method_.has_auxiliary_fits:
+            engine = clone(self.model_, safe=False)
+            learner = partial(engine.auxiliary_margin, engine.encode(X, weight))
         with quietly():  # a stretch of time may well hold nothing late
             found = self.method_.risk_of_others(labels, self.link_, learner)
-        margins = self.model_.margins(X)
-        return left_out_risk(found, margins, self.model_.shared_)
+        return left_out_risk(found, self.model_.margins(X), self.model_.shared_)
 
     def decision_function(self, X: Any) -> Floats:
         """A score of shape (n,), positive where the positive class is likelier; its log odds unless the loss is another."""

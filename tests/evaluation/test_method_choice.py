@@ -71,10 +71,12 @@ def test_the_share_seen_depends_on_features():
 def test_another_method_is_taken_only_where_it_is_clearly_better():
     rng = np.random.default_rng(0)
     usual, weight = rng.uniform(0.4, 0.6, 1000), np.ones(1000)
-    assert _pick({USUAL: usual, "tw": usual - 0.01 + rng.normal(0, 0.05, 1000)}, weight)[0] == "tw"
-    chosen, why = _pick({USUAL: usual, "tw": usual - np.resize([0.05, -0.049], 1000)}, weight)
+    assert _pick({USUAL: usual, "tw": usual - 0.01 + rng.normal(0, 0.05, 1000)}, weight).method == "tw"
+    found = _pick({USUAL: usual, "tw": usual - np.resize([0.05, -0.049], 1000)}, weight)
+    chosen, why = found.method, found.why
     assert chosen == USUAL and "nothing is clearly better" in why
-    chosen, why = _pick({"bl": usual, "tw": usual - 0.001}, weight)
+    found = _pick({"bl": usual, "tw": usual - 0.001}, weight)
+    chosen, why = found.method, found.why
     assert chosen == "tw" and f"{USUAL} could not be fitted" in why
 
 
@@ -134,5 +136,6 @@ def test_rows_of_large_weight_count_in_the_error():
     weight = np.where(np.arange(1000) < 20, 100.0, 1.0)
     usual = rng.uniform(0.4, 0.6, 1000)
     other = usual - np.where(weight > 1, rng.normal(0.06, 0.2, 1000), 0.0)
-    chosen, why = _pick({USUAL: usual, "tw": other}, weight)
+    found = _pick({USUAL: usual, "tw": other}, weight)
+    chosen, why = found.method, found.why
     assert chosen == USUAL and "nothing is clearly better" in why

@@ -36,3 +36,8 @@ def grid_step(values: Floats) -> float:
 def on_grid(values: Floats, step: float) -> bool:
     steps = values / step
     return bool(np.abs(steps - np.rint(steps)).max() < 1e-6)
+
+
+def whole_steps(length: float, step: float) -> float:
+    """A length as a whole number of steps, at least one; as it is where there is no grid."""
+    return max(round(length / step), 1) * step if step else length

@@ -181,12 +181,7 @@ def backtest(
 
 def _windows(methods: dict[str, Method], days: float, history: float) -> dict[str, float]:
     """The window of each method: as asked where it leaves enough of the shortest history, else half of that history."""
-    return {
-        name: history / 2.0
-        if method.needs_window and days > history / 2.0 * (1.02 if method.rewinds else 2.0)
-        else days
-        for name, method in methods.items()
-    }
+    return {name: days if method.fits(days, history) else history / 2.0 for name, method in methods.items()}
 
 
 def _run(
@@ -292,8 +287,6 @@ def _run_cutoff(
                 with quietly() as unheard:
                     fit = fit_method(model, encoded, method, labels.get(name, final), value)
                     found = fit.predict(later)
-                if not np.isfinite(found).all():
-                    raise ValueError("some of its probabilities are no numbers.")
             except ValueError as error:
                 if name in ("bl", "oracle"):
                     raise

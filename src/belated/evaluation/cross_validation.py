@@ -1,23 +1,26 @@
 """Choose settings by cross-validation over blocks of arrival time, scored by the method's own risk.
 
 A method's risk needs no final labels: it is an average over rows, whose minimum is what the method is after. So a setting
-is as good as the risk of rows that were left out. (Of DFM and Hazard, the part of the likelihood that says whether a row of its
-age is positive yet; when that came is no matter of predictions, and asks for more regularisation than they need.) Which rows to leave out matters. Neighbours in time are alike, and rows
-left out at random are predicted too well by their neighbours. Here the history is cut into six stretches that are
-dealt in turn to three folds; each fold is predicted by a model of the other two.
+is as good as the risk of rows that were left out. (Of DFM and Hazard, the part of the likelihood that says whether a row of
+its age is positive yet; when that came is no matter of predictions, and asks for more regularisation than they need.)
+
+Which rows to leave out matters. Neighbours in time are alike, and rows left out at random are predicted too well by their
+neighbours. Here the history is cut into six stretches that are dealt in turn to three folds; each fold is predicted by a
+model of the other two.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from belated.data.labels import Labels
 from belated.evaluation.fitting import require_probabilities, with_l2
-from belated.methods.base import Learner, Method
+from belated.methods.base import Learner, Method, no_learner
 from belated.models.base import Model
 from belated.notices import logger, quietly
 from belated.risks.base import Risk
@@ -61,30 +64,40 @@ def choose_l2(
     for name, method in methods.items():
         try:
             method.check(labels[name])
-            key = _fingerprint(method, labels[name])
-            choice = known.get(key) or _choose(replace(folds, labels=labels[name]), method, l2)
-            found[name] = choice
-            if key is not None:
-                known[key] = choice
+            candidate = _Candidate.of(method, labels[name])
+            choice = known.get(candidate.fingerprint) or _choose(folds, candidate, l2)
         except ValueError as error:
             found[name] = str(error)
             continue
+        found[name] = choice
+        if candidate.fingerprint is not None:
+            known[candidate.fingerprint] = choice
         logger.info("%s: l2 %s, by the risk of stretches of time left out", name, choice.l2)
     return found
 
 
-def _fingerprint(method: Method, labels: Labels) -> Any:
-    """The same for methods whose fits are the same; None where that is not known."""
-    if method.has_auxiliary_fits:
-        return None
-    with quietly():
-        risk = method.build_risk(labels, _no_learner)
-    weights = risk.logistic_weights
-    return None if weights is None or risk.non_negative else tuple(part.tobytes() for part in weights)
+@dataclass(frozen=True)
+class _Candidate:
+    """A method and its labels, with its risk where that depends on nothing else."""
 
+    method: Method
+    labels: Labels
+    risk: Risk | None
 
-def _no_learner(risk: Risk, rows: Bools, groups: Ints, new_groups: Ints) -> Floats:
-    raise AssertionError("a method without auxiliary fits asked for one")
+    @classmethod
+    def of(cls, method: Method, labels: Labels) -> _Candidate:
+        if method.has_auxiliary_fits:
+            return cls(method, labels, None)
+        with quietly():
+            risk = method.build_risk(labels, no_learner)
+        require_probabilities(risk)
+        return cls(method, labels, risk)
+
+    @cached_property
+    def fingerprint(self) -> Any:
+        """The same for candidates whose fits are the same; None where that is not known."""
+        weights = None if self.risk is None or self.risk.non_negative else self.risk.logistic_weights
+        return None if weights is None else tuple(part.tobytes() for part in weights)
 
 
 @dataclass(frozen=True)
@@ -101,10 +114,10 @@ class _Fold:
 class _Folds:
     """Rows encoded for each fold, once for all methods."""
 
-    labels: Labels
+    X: Any
+    weight: Floats
     stretch: Ints
     model: Model
-    encoded: Any  # all rows, for auxiliary models
     parts: list[_Fold]
 
     @classmethod
@@ -112,12 +125,18 @@ class _Folds:
         stretch = stretch_of_rows(_ages(labels))
         if not stretch.any():
             raise ValueError("all rows came at the same time, so none can be left out.")
-        whole, parts = model.for_trials(), []
+        parts = []
         for fold in range(min(_FOLDS, int(stretch.max()) + 1)):
             out, engine = stretch % _FOLDS == fold, model.for_trials()
             encoded = engine.encode(take_rows(X, ~out), labels.weight[~out])
             parts.append(_Fold(out, engine, encoded, engine.transform(take_rows(X, out))))
-        return cls(labels, stretch, whole, whole.encode(X, labels.weight), parts)
+        return cls(X, labels.weight, stretch, model, parts)
+
+    @cached_property
+    def all_rows(self) -> tuple[Model, Any]:
+        """A model with all rows encoded, for auxiliary fits."""
+        engine = self.model.for_trials()
+        return engine, engine.encode(self.X, self.weight)
 
 
 def _ages(labels: Labels) -> Floats:
@@ -125,14 +144,14 @@ def _ages(labels: Labels) -> Floats:
     return -np.arange(len(labels.y), dtype=np.float64) if labels.elapsed is None else labels.elapsed
 
 
-def _choose(folds: _Folds, method: Method, l2: Sequence[float] | None) -> Choice:
+def _choose(folds: _Folds, candidate: _Candidate, l2: Sequence[float] | None) -> Choice:
     values: list[float | None] = [None]
     if folds.model.path is not None and l2 is not None:
         values = [*sorted(l2, reverse=True)]
     tried: list[Floats] = []  # the risk of each stretch at each value
     with quietly():
         # All folds go down the values together, so that they can stop where the risk rises.
-        for costs in zip(*(_risks_left_out(folds, fold, method, values) for fold in folds.parts), strict=True):
+        for costs in zip(*(_risks_left_out(folds, fold, candidate, values) for fold in folds.parts), strict=True):
             tried.append(np.sum(costs, axis=0))
             if _has_risen(tried):
                 break
@@ -155,17 +174,15 @@ def _is_close(costs: Floats, best: Floats) -> bool:
     return bool(rise.sum() <= np.sqrt(len(rise)) * rise.std(ddof=1))
 
 
-def _risks_left_out(folds: _Folds, fold: _Fold, method: Method, values: list[float | None]) -> Iterator[Floats]:
+def _risks_left_out(folds: _Folds, fold: _Fold, candidate: _Candidate, values: list[float | None]) -> Iterator[Floats]:
     """The risk of each stretch that a fold leaves out, at each value, under a model of the other rows."""
-    judge: Risk | None = None
-    for risk, model in _fits(folds, fold, method, values):
+    stretch, left = folds.stretch[fold.out], None
+    inside = np.unique(stretch)
+    for risk, model in _fits(folds, fold, candidate, values):
         # A risk with learned weights depends on l2 itself. All values are judged by the first, the most regularised.
-        judge = risk.take(fold.out) if judge is None else judge
-        left, margins = judge, model.margins(fold.later)
-        costs = np.bincount(folds.stretch[fold.out], left.left_out_costs(margins, model.shared_), _STRETCHES).astype(
-            np.float64
-        )
-        inside = np.unique(folds.stretch[fold.out])
+        left = risk.take(fold.out) if left is None else left
+        margins, costs = model.margins(fold.later), np.zeros(_STRETCHES)
+        costs += np.bincount(stretch, left.left_out_costs(margins, model.shared_), _STRETCHES)
         costs[inside] += _below_zero(left, margins) / len(inside)
         yield costs
 
@@ -184,31 +201,29 @@ def _below_zero(risk: Risk, margins: Floats) -> float:
     return 2.0 * max(-risk.negative_part(margins), 0.0)
 
 
-def _fits(folds: _Folds, fold: _Fold, method: Method, values: list[float | None]) -> Iterator[tuple[Risk, Model]]:
+def _fits(
+    folds: _Folds, fold: _Fold, candidate: _Candidate, values: list[float | None]
+) -> Iterator[tuple[Risk, Model]]:
     """The risk of all rows, and models of those that are not left out; auxiliary models see no more than they do."""
     # Weights are such that a risk is an average of rows, so that l2 means the same for some rows as for all.
-    share = folds.labels.weight[~fold.out].sum() / folds.labels.total
-    if method.has_auxiliary_fits or values == [None]:
-        for value in values:
-            engine = with_l2(fold.model, value)
-            risk = method.build_risk(folds.labels, _learner(folds, fold, value))
-            require_probabilities(risk)
-            yield risk, engine.fit(fold.encoded, risk.take(~fold.out, 1.0 / share))
+    factor = candidate.labels.total / candidate.labels.weight[~fold.out].sum()
+    if candidate.risk is not None and values != [None]:
+        for model in fold.model.path(fold.encoded, candidate.risk.take(~fold.out, factor), values):
+            yield candidate.risk, model
         return
-    risk = method.build_risk(folds.labels, _learner(folds, fold, None))
-    require_probabilities(risk)
-    for model in fold.model.path(fold.encoded, risk.take(~fold.out, 1.0 / share), values):
-        yield risk, model
+    for value in values:
+        risk = candidate.risk or candidate.method.build_risk(candidate.labels, _learner(folds, fold, value))
+        require_probabilities(risk)
+        yield risk, with_l2(fold.model, value).fit(fold.encoded, risk.take(~fold.out, factor))
 
 
 def _learner(folds: _Folds, fold: _Fold, l2: float | None) -> Learner:
-    engine = with_l2(folds.model, l2)
+    whole, encoded = folds.all_rows
+    engine = with_l2(whole, l2)
 
     def learn(risk: Risk, rows: Bools, groups: Ints, new_groups: Ints) -> Floats:
         known = ~fold.out[rows]
-        share = float(known.mean()) or 1.0
-        return engine.auxiliary_margin(
-            folds.encoded, risk.take(known, 1.0 / share), rows & ~fold.out, groups[known], new_groups
-        )
+        factor = len(known) / max(known.sum(), 1)
+        return engine.auxiliary_margin(encoded, risk.take(known, factor), rows & ~fold.out, groups[known], new_groups)
 
     return learn

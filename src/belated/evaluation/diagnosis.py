@@ -78,10 +78,10 @@ class Diagnosis:
                 f"The history of {self.history:.3g} days is no longer than the horizon of {self.horizon:.3g}: no label is final, so nothing can "
                 f"be compared. A horizon of {self.history / 2:.2g} days, or a log of {2 * self.horizon:.3g}, would leave room."
             )
-        rewinding = [name for name in METHODS if resolve_method(name).rewinds]
-        if self.window > 0.51 * self.history:
+        refused = [name for name in METHODS if not resolve_method(name).fits(self.window, self.history)]
+        if refused:
             found.append(
-                f"A window of {self.window:.3g} days is more than half the history of {self.history:.3g}, and {', '.join(rewinding)} need two "
+                f"A window of {self.window:.3g} days is more than half the history of {self.history:.3g}, and {', '.join(refused)} need two "
                 f"windows of history: the longest that fits is {self.history / 2:.3g} days, or take a lookback of {2 * self.window:.3g}."
             )
         return found

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from belated.data.labels import Labels
 from belated.methods.base import Method
 from belated.models.base import Model
@@ -25,7 +27,10 @@ class FittedMethod:
     l2: float | None
 
     def predict(self, X: Any) -> Floats:
-        return self.link.probability(self.model.margins(X), self.model.shared_)
+        p = self.link.probability(self.model.margins(X), self.model.shared_)
+        if not np.isfinite(p).all():
+            raise ValueError("some of its probabilities are no numbers.")
+        return p
 
 
 def fit_method(model: Model, encoded: Any, method: Method, labels: Labels, l2: float | None = None) -> FittedMethod:

@@ -19,16 +19,15 @@ import numpy as np
 from sklearn.base import clone
 
 from belated.data.labels import Labels
-from belated.data.time_grid import grid_step
+from belated.data.time_grid import grid_step, whole_steps
 from belated.evaluation.cross_validation import Choice, choose_l2
 from belated.evaluation.delay_curve import delay_curve
 from belated.evaluation.fitting import fit_method
 from belated.evaluation.validation import Split, corrected_losses, rewind
 from belated.methods import resolve_method
-from belated.methods.base import Method
+from belated.methods.base import Method, no_learner
 from belated.models.base import Model
 from belated.notices import logger, quietly
-from belated.risks.links import Sigmoid
 from belated.tables.frames import take_rows
 from belated.typing import Floats
 
@@ -53,9 +52,9 @@ class MethodChoice:
 
 def choose_method(X: Any, labels: Labels, model: Model, l2: tuple[float, ...] | None) -> MethodChoice:
     """The usual method, or one that would clearly have predicted better what has come since."""
+    usual = _usual(labels)
     splits = _splits(X, labels, model, l2)
     if not splits:
-        usual = _usual(labels)
         return MethodChoice(usual, f"{usual}, because there is {_TOO_LITTLE}", dict.fromkeys(AUTO, _TOO_LITTLE))
     rows: dict[str, list[Floats]] = {name: [] for name in AUTO}
     failed: dict[str, str] = {}
@@ -67,39 +66,36 @@ def choose_method(X: Any, labels: Labels, model: Model, l2: tuple[float, ...] | 
                 rows[name].append(found)
     losses = {name: np.concatenate(parts) for name, parts in rows.items() if name not in failed}
     if not losses:
-        return MethodChoice(
-            _usual(labels), f"{_usual(labels)}, because no method could be fitted in the past", dict(failed)
-        )
-    weight = np.concatenate([split.weight for split in splits])
-    chosen, why = _pick(losses, weight)
-    means = {name: float(np.average(found, weights=weight)) for name, found in losses.items()}
-    logger.info("auto: %s; losses %s", why, means)
-    return MethodChoice(chosen, why, {**means, **failed})
+        return MethodChoice(usual, f"{usual}, because no method could be fitted in the past", dict(failed))
+    choice = _pick(losses, np.concatenate([split.weight for split in splits]))
+    logger.info("auto: %s; losses %s", choice.why, choice.losses)
+    return replace(choice, losses={**choice.losses, **failed})
 
 
 def _usual(labels: Labels) -> str:
     """dfm-piecewise; bl where there are no delays for it to learn."""
     try:
-        resolve_method(USUAL).risk_of_others(labels, Sigmoid(), None)
+        resolve_method(USUAL).build_risk(labels, no_learner)
     except ValueError:
         return "bl"
     return USUAL
 
 
-def _pick(losses: Mapping[str, Floats], weight: Floats) -> tuple[str, str]:
-    means = {name: float(np.average(found, weights=weight)) for name, found in losses.items()}
+def _pick(losses: Mapping[str, Floats], weight: Floats) -> MethodChoice:
+    """From the losses of the same rows under each method."""
+    means: dict[str, float | str] = {name: float(np.average(one, weights=weight)) for name, one in losses.items()}
     best = min(means, key=means.__getitem__)
-    if USUAL not in means:
-        return best, f"{best}, which has the lowest loss; {USUAL} could not be fitted in the past"
+    if USUAL not in losses:
+        return MethodChoice(best, f"{best}, which has the lowest loss; {USUAL} could not be fitted in the past", means)
     if best == USUAL:
-        return best, f"{best}, which has the lowest loss"
-    gain = losses[USUAL] - losses[best]
-    off = weight * (gain - np.average(gain, weights=weight))
-    error = float(np.sqrt((off**2).sum()) / weight.sum())
-    clear = f"{best} is better by {means[USUAL] - means[best]:.4f} with a standard error of {error:.4f}"
-    if means[USUAL] - means[best] > _CLEARLY * error:
-        return best, f"{best}, which is clearly better than {USUAL}: {clear}"
-    return USUAL, f"{USUAL}, because nothing is clearly better: {clear}"
+        return MethodChoice(best, f"{best}, which has the lowest loss", means)
+    rows = losses[USUAL] - losses[best]
+    gain = float(np.average(rows, weights=weight))
+    error = float(np.sqrt(((weight * (rows - gain)) ** 2).sum()) / weight.sum())
+    by = f"{best} is better by {gain:.4f} with a standard error of {error:.4f}"
+    if gain > _CLEARLY * error:
+        return MethodChoice(best, f"{best}, which is clearly better than {USUAL}: {by}", means)
+    return MethodChoice(USUAL, f"{USUAL}, because nothing is clearly better: {by}", means)
 
 
 def _splits(X: Any, labels: Labels, model: Model, l2: tuple[float, ...] | None) -> list[Split]:
@@ -119,9 +115,9 @@ def _splits(X: Any, labels: Labels, model: Model, l2: tuple[float, ...] | None) 
     except ValueError:  # no delays to learn from: the same curve for all
         seen = None
     # In a log stamped by the day, the clock must not stand between two days.
-    step = grid_step(labels.elapsed) or span * 1e-9
-    steps = [max(round(share * span / step), 1) * step for share in (*_BACK, _WIDTH)]
-    found = [rewind(labels, youngest + back, steps[-1], seen) for back in sorted(set(steps[:-1]))]
+    step = grid_step(labels.elapsed)
+    backs, width = {whole_steps(share * span, step) for share in _BACK}, whole_steps(_WIDTH * span, step)
+    found = [rewind(labels, youngest + back, width, seen) for back in sorted(backs)]
     return [split for split in found if split is not None]
 
 
@@ -178,11 +174,7 @@ def _losses(
                 if isinstance(choice, str):
                     raise ValueError(choice)
                 fit = fit_method(engine, encoded, method, split.past, None if choice is None else choice.l2)
-                p = fit.predict(later)
-                if not np.isfinite(p).all():
-                    raise ValueError("some of its probabilities are no numbers.")
+                found[name] = corrected_losses(split.corrected_y, fit.predict(later))
             except ValueError as error:
                 found[name] = str(error)
-            else:
-                found[name] = corrected_losses(split.corrected_y, p)
     return found

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from belated.data.labels import Labels, check_labels
-from belated.data.time_grid import grid_step
+from belated.data.time_grid import grid_step, whole_steps
 from belated.evaluation.delay_curve import delay_curve
 from belated.typing import Bools, Floats
 
@@ -112,9 +112,7 @@ def _how_far(labels: Labels, elapsed: Floats) -> float:
     enough = (after for after in longer if _is_enough(elapsed, labels.y, youngest + after / 2.0, youngest + after))
     after = next(enough, max(least, span / 3.0))
     # In a log stamped by the day, the clock must not stand between two days.
-    if step := grid_step(elapsed):
-        after = max(round(after / step), 1) * step
-    return after
+    return whole_steps(after, grid_step(elapsed))
 
 
 def _is_enough(age: Floats, y: Bools, low: float, high: float) -> bool:

@@ -49,15 +49,20 @@ class Method(BaseEstimator):
             return final_label_risk(labels, loss)
         return self.risk(labels, learner)
 
-    def risk_of_others(self, labels: Labels, link: Link, learner: Learner | None) -> Risk:
+    def risk_of_others(self, labels: Labels, link: Link, learner: Learner) -> Risk:
         """The risk of rows that were not fitted; where delays follow a law, under the one that ``link`` learned."""
-        if learner is None:
-            learner = _no_learner
         return self.build_risk(labels, learner)
 
     def risk(self, labels: Labels, learner: Learner) -> Risk:
         """What to minimise, for labels with the times that this method needs."""
         raise NotImplementedError
+
+    def fits(self, window: float, history: float) -> bool:
+        """Whether a window leaves this method enough of the history: the age of the oldest row."""
+        if not self.needs_window:
+            return True
+        # The oldest row is rarely exactly as old as the history is long, hence the 2%.
+        return window <= (0.51 if self.rewinds else 1.0) * history
 
     def check(self, labels: Labels) -> None:
         """Refuse data that this method cannot use, before anything is fitted."""
@@ -78,8 +83,7 @@ class Method(BaseEstimator):
             raise ValueError(
                 f"no mature rows: window={labels.window:g} but the oldest row is {oldest:g} old. Shorten the window or lengthen the lookback."
             )
-        # The oldest row is rarely exactly as old as the history is long, hence the 2%.
-        if self.rewinds and labels.window > 0.51 * oldest:
+        if self.rewinds and not self.fits(labels.window, oldest):
             raise ValueError(
                 f"window={labels.window:g} is longer than half the history ({oldest:g}): {name} sets the clock back by one window and "
                 f"learns from rows that were young then, so the history must be at least two windows long. Shorten the window or "
@@ -87,7 +91,8 @@ class Method(BaseEstimator):
             )
 
 
-def _no_learner(risk: Risk, rows: Bools, groups: Ints, new_groups: Ints) -> Floats:
+def no_learner(risk: Risk, rows: Bools, groups: Ints, new_groups: Ints) -> Floats:
+    """The learner of methods without auxiliary fits."""
     raise AssertionError("a method with auxiliary fits was given nothing to fit them with")
 
 

@@ -96,7 +96,7 @@ class DFM(Method):
             horizon = float(labels.elapsed.max())
         return CureRisk(events, law, None if horizon is None else horizon + ahead)
 
-    def risk_of_others(self, labels: Labels, link: Link, learner: Learner | None) -> Risk:
+    def risk_of_others(self, labels: Labels, link: Link, learner: Learner) -> Risk:
         if not isinstance(link, CureLink):  # fitted without times
             return super().risk_of_others(labels, link, learner)
         return CureRisk(event_times(labels)[0], link.law, link.horizon)

@@ -31,7 +31,7 @@ class Hazard(Method):
         horizon = float(labels.elapsed.max()) if labels.horizon is None else labels.horizon
         return HazardRisk(events, law, horizon + ahead)
 
-    def risk_of_others(self, labels: Labels, link: Link, learner: Learner | None) -> Risk:
+    def risk_of_others(self, labels: Labels, link: Link, learner: Learner) -> Risk:
         if not isinstance(link, HazardLink):  # fitted without times
             return super().risk_of_others(labels, link, learner)
         return HazardRisk(event_times(labels)[0], link.law, link.horizon)

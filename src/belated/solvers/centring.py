@@ -22,9 +22,10 @@ def far_centre(X: Any) -> Floats | None:
     with np.errstate(over="ignore", invalid="ignore"):
         mean, variance = _moments(X)
         far = np.abs(mean) > _FAR * np.sqrt(variance)
-        # The mean of equal numbers may be off by rounding, and what were left of them would count as a column.
-        mean = np.where(far & _is_constant(X), _first_row(X), mean)
-    return np.where(far, mean, 0.0) if far.any() else None
+    if not far.any():
+        return None
+    # The mean of equal numbers may be off by rounding, and what were left of them would count as a column.
+    return np.where(far, np.where(_is_constant(X), _first_row(X), mean), 0.0)
 
 
 def without_constants(X: sparse.csr_array, center: Floats) -> tuple[sparse.csr_array, Floats | None]:
@@ -55,7 +56,7 @@ def _first_row(X: Any) -> Floats:
 def _moments(X: Any) -> tuple[Floats, Floats]:
     if not sparse.issparse(X):
         mean = X.mean(axis=0)
-        return mean, np.einsum("ij,ij->j", X - mean, X - mean) / len(X)
+        return mean, X.var(axis=0)
     n, columns = X.shape
     # A column with zeros in a tenth of its rows or more cannot be far.
     count = np.bincount(X.indices, minlength=columns)
