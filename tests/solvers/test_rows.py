@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -24,6 +26,25 @@ def test_compiled_products_equal_scipy(matrix, m):
     assert_allclose(rows.transpose_dot(pulled), pulled.T @ dense, atol=1e-13)
     if matrix != "fields":  # of fields that share a column, the squares of single entries count
         assert_allclose(rows.transpose_dot(pulled, squared=True), pulled.T @ dense**2, atol=1e-13)
+
+
+@pytest.mark.parametrize("matrix", ["fields", "csr", "binary csr"])
+def test_what_the_start_of_a_fit_makes_short_is_the_same(matrix):
+    """Weights of 0, and the same number for every row."""
+    fields, csr, a, _ = random_problem(7)
+    X = {"fields": fields, "csr": csr, "binary csr": (csr != 0).astype(float).tocsr()}[matrix]
+    rows = SparseRows.compact(X)
+    known = replace(rows, counts=None)
+    same = np.full((len(a), 2), 0.25)
+    for squared in (False, True):
+        assert_allclose(rows.transpose_dot(same, squared), known.transpose_dot(same, squared), rtol=1e-13)
+    some = np.arange(len(a)) % 3 == 0
+    assert_allclose(rows.take(some).transpose_dot(same[some]), known.take(some).transpose_dot(same[some]), rtol=1e-13)
+    level = np.array([0.5, -1.0])
+    dot = np.finfo(float).tiny  # not 0, so nothing is left out
+    assert_allclose(
+        rows.margins(np.zeros((2, rows.shape[1])), level), rows.margins(np.full((2, rows.shape[1]), dot), level)
+    )
 
 
 @pytest.mark.parametrize("intercept", [True, False])

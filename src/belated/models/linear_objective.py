@@ -110,8 +110,9 @@ class LinearObjective:
 
     def _solve_long(self, start: Any, tol: float, max_iter: int) -> Solution:
         risk = self.risk
+        of_ones = self._of_ones if risk.has_dual and self.rows.row_sum is not None else None
         return minimise_long(
-            self.value_and_gradient, self.diagonal, start, tol, max_iter, scale=risk.scale, stiff=risk.stiff
+            self.value_and_gradient, self.diagonal, start, tol, max_iter, risk.scale, risk.stiff, of_ones
         )
 
     def _solve_on_device(self, start: Floats, tol: float, max_iter: int) -> Solution:
@@ -148,6 +149,14 @@ class LinearObjective:
         """An estimate of the Hessian's diagonal."""
         curvature = self._curvature(theta)
         return self._diagonal(self.rows.transpose_dot(curvature, squared=True), curvature.sum(axis=0))
+
+    def _of_ones(self, diagonal: Any) -> Any:
+        """The Hessian's product with a vector of ones: if all weights grow by 1, all margins grow by the same."""
+        assert self.rows.row_sum is not None
+        columns, growth = self.rows.shape[1], self.rows.row_sum + len(self.free)
+        product = growth * diagonal
+        product[:columns] -= (growth - 1) * 2.0 * self.l2
+        return product
 
     def precondition(self, theta: Floats) -> Preconditioner:
         """From the curvature at theta, on a sample of rows: a whole block for each margin while that is small."""

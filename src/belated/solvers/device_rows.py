@@ -113,6 +113,10 @@ class DeviceRows:
         return self.host.size
 
     @property
+    def row_sum(self) -> int | None:
+        return None if self.host.row_sum is None else self.host.row_sum + (self.groups is not None)
+
+    @property
     def columns(self) -> Any:
         return self.host.columns
 

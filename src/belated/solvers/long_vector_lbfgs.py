@@ -21,6 +21,7 @@ from belated.typing import Floats
 LongObjective = Callable[[Any], tuple[float, Any]]
 
 _MEMORY = 8
+_CAREFUL = 0.5  # of a Newton step by the diagonal, first where the steepest direction is known
 # The next two were chosen among a dozen pairs on DFM and Hazard, on one week of simulated clicks in Criteo's format.
 _REFRESH = 15  # steps after which the curvature of a stiff objective is estimated again
 _FARTHEST = 2.0  # the farthest that a variable may move in one step; hazards are exponentials of sums of variables
@@ -34,25 +35,32 @@ def minimise_long(
     max_iter: int,
     scale: float | None = None,
     stiff: bool = False,
+    of_ones: Callable[[Any], Any] | None = None,
 ) -> Solution:
     """Minimise until a Newton step promises to lower the value by well less than ``tol`` of it, or of ``scale``.
 
     ``start`` is a NumPy array or a tensor, and so are the arguments of the two functions. ``diagonal(theta)`` estimates the
     diagonal of the Hessian. Of a ``stiff`` objective it is taken anew every few steps, and no variable moves far in one.
+    ``of_ones`` gives the Hessian's product with a vector of ones from its diagonal, where that is known. All weights moving
+    together is by far the steepest direction in rows of many 0/1 columns, and the first step need not discover it.
     """
-    unit = _units(diagonal(start))
+    curvature = diagonal(start)
+    unit = _units(curvature)
     vectors = vectors_like(start, 1 + 2 * _MEMORY)
     gram = np.zeros((1 + 2 * _MEMORY, 1 + 2 * _MEMORY))
     theta = start * 1.0
     value, gradient = objective(theta)
     gram[0, 0] = vectors.restart(gradient * unit)
     pairs: list[int] = []  # the row of the basis at which each pair begins, oldest first
+    if of_ones is not None:
+        gram[:3, :3] = vectors.begin_with(1.0 / unit, of_ones(curvature) * unit)
+        pairs = [1]
     promised, first_value = np.inf, value
     for n_iter in range(1, max_iter + 1):
         if stiff and n_iter % _REFRESH == 0:
             unit, pairs = _units(diagonal(theta)), []
             gram[0, 0] = vectors.restart(gradient * unit)
-        weights = _recursion(gram, pairs)
+        weights = _recursion(gram, pairs, _CAREFUL if n_iter == 1 else None)
         slope = float(weights @ gram[: len(weights), 0])
         if not slope < 0:
             pairs, weights, slope = [], np.array([-1.0]), -float(gram[0, 0])
@@ -93,8 +101,11 @@ def _units(curvature: Any) -> Any:
     return 1.0 / xp.sqrt(xp.where(curvature > least, curvature, least))
 
 
-def _recursion(gram: Floats, pairs: list[int]) -> Floats:
-    """Weights of the direction -H g in the basis, by the two loops of L-BFGS on inner products."""
+def _recursion(gram: Floats, pairs: list[int], scale: float | None) -> Floats:
+    """Weights of the direction -H g in the basis, by the two loops of L-BFGS on inner products.
+
+    Directions of which no pair tells have curvature 1 / ``scale``, by default that along the last pair.
+    """
     weights = np.zeros(1 + 2 * len(pairs))
     gram = gram[: len(weights), : len(weights)]
     weights[0] = 1.0
@@ -104,7 +115,7 @@ def _recursion(gram: Floats, pairs: list[int]) -> Floats:
         weights[s + 1] -= alphas[s]
     if pairs:
         s = pairs[-1]
-        weights *= gram[s, s + 1] / gram[s + 1, s + 1]
+        weights *= gram[s, s + 1] / gram[s + 1, s + 1] if scale is None else scale
     for s in pairs:
         weights[s] += alphas[s] - (gram[s + 1] @ weights) / gram[s, s + 1]
     return -weights

@@ -16,9 +16,10 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from belated.threads import compiled
-from belated.typing import Floats, Ints, SmallInts
+from belated.typing import Floats, SmallInts
 
 _NEAR = 4  # rows ahead of the current one, whose weights are fetched
+_FAR = 24  # entries ahead of the current one, whose word of bits is
 # The compiler may reorder sums and share divisions, but not assume that there are no infinities or NaN.
 FREE = {"contract", "arcp", "nsz", "reassoc"}
 
@@ -60,20 +61,37 @@ def mark_columns(indices: SmallInts, marks: Any) -> None:
             marks[t, j >> np.uint64(6)] |= np.uint64(1) << (j & np.uint64(63))
 
 
+@nb.njit(cache=True)
+def list_columns(words: Any, columns: SmallInts) -> None:
+    """The columns whose bits are set in ``words[:, 0]``; ``words[:, 1]`` gets how many come before each word."""
+    found = 0
+    for w in range(words.shape[0]):
+        word, words[w, 1] = words[w, 0], found
+        while word:
+            lowest = word & (~word + np.uint64(1))
+            columns[found] = 64 * w + ones_in(lowest - np.uint64(1))
+            word ^= lowest
+            found += 1
+
+
 @compiled()
-def rank_columns(indices: SmallInts, marks: Any, before: Ints, ranks: SmallInts, counts: Any) -> None:
+def rank_columns(indices: SmallInts, words: Any, ranks: SmallInts, counts: Any) -> None:
     """The rank of each entry's column among those that occur, and how often each does.
 
-    ``marks`` are their bits, ``before`` how many occur before each word; ``counts`` has a line for each part of the entries.
-    Bits and counts stay in the cache, where a table of all columns would not.
+    ``words`` are as :func:`list_columns` leaves them; ``counts`` has a line for each part of the entries. Bits and counts
+    stay in the cache, where a table of all columns would not.
     """
     parts, n = counts.shape[0], indices.size
+    flat = words.reshape(-1)
     for t in nb.prange(parts):
         counts[t, :] = 0
-        for p in range(n * t // parts, n * (t + 1) // parts):
+        end = n * (t + 1) // parts
+        for p in range(n * t // parts, end):
+            if p + _FAR < end:
+                prefetch(flat, 2 * (np.int64(indices[p + _FAR]) >> 6))
             j = np.uint64(indices[p])
             below = (np.uint64(1) << (j & np.uint64(63))) - np.uint64(1)
-            rank = before[j >> np.uint64(6)] + ones_in(marks[j >> np.uint64(6)] & below)
+            rank = words[j >> np.uint64(6), 1] + ones_in(words[j >> np.uint64(6), 0] & below)
             ranks[p] = rank
             counts[t, rank] += 1
 

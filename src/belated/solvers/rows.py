@@ -31,6 +31,7 @@ class PlainRows:
     columns: ClassVar[None] = None
     wide: ClassVar[bool] = False
     device: ClassVar[None] = None
+    row_sum: ClassVar[None] = None
 
     @classmethod
     def of(cls, matrix: Any, centred: bool = True) -> PlainRows:
@@ -164,7 +165,8 @@ class SparseRows:
     Rows of fields (``indptr`` and ``data`` None, k entries each) or of a CSR matrix.
 
     ``columns`` gives the original column of each compacted one, ``n_columns`` is how many columns there were. ``center`` is
-    taken off columns far from zero in products, None where there are none.
+    taken off columns far from zero in products, None where there are none. ``counts`` says how many entries each column has,
+    where that is known.
     """
 
     n: int
@@ -175,6 +177,7 @@ class SparseRows:
     columns: SmallInts
     n_columns: int
     center: Floats | None = None
+    counts: Ints | None = None
     wide: ClassVar[bool] = True
     device: ClassVar[None] = None
 
@@ -198,17 +201,20 @@ class SparseRows:
         parts = parts_of(rows.size)
         marks = np.empty((parts, rows.n_columns // 64 + 1), dtype=np.uint64)
         row_kernels.mark_columns(rows.indices, marks)
-        marks = np.bitwise_or.reduce(marks, axis=0)
-        known = np.flatnonzero(np.unpackbits(marks.view(np.uint8), bitorder="little")).astype(np.int32)
-        before = np.cumsum(np.bitwise_count(marks), dtype=np.int64) - np.bitwise_count(marks)
-        indices, counts = np.empty_like(rows.indices), np.empty((parts, len(known)), dtype=np.int32)
-        row_kernels.rank_columns(rows.indices, marks, before, indices, counts)
+        words = np.zeros((marks.shape[1], 2), dtype=np.uint64)
+        np.bitwise_or.reduce(marks, axis=0, out=words[:, 0])
+        known = np.empty(np.bitwise_count(words[:, 0]).sum(), dtype=np.int32)
+        row_kernels.list_columns(words, known)
+        indices, parts_of_counts = np.empty_like(rows.indices), np.empty((parts, len(known)), dtype=np.int32)
+        row_kernels.rank_columns(rows.indices, words, indices, parts_of_counts)
+        counts = parts_of_counts.sum(axis=0)
         # Ordered by the number of bits of the count: a finer order would not help the cache.
-        order = np.argsort(-np.frexp(counts.sum(axis=0))[1].astype(np.int8), kind="stable")
+        order = np.argsort(-np.frexp(counts)[1].astype(np.int8), kind="stable")
         columns, place = known[order], np.empty(len(known), dtype=np.int32)
         place[order] = np.arange(len(known), dtype=np.int32)
         row_kernels.renumber(indices, place)
-        return replace(rows, indices=indices, columns=columns, center=None if center is None else center[columns])
+        center = None if center is None else center[columns]
+        return replace(rows, indices=indices, columns=columns, center=center, counts=counts[order])
 
     @cached_property
     def by_number(self) -> tuple[SmallInts, SmallInts]:
@@ -226,11 +232,18 @@ class SparseRows:
         return self.indices.size
 
     @property
+    def row_sum(self) -> int | None:
+        """What the entries of every row add up to, None where that differs or is not known."""
+        return self.k if self.indptr is None else None
+
+    @property
     def layout(self) -> tuple[Any, ...]:
         return self.indptr, self.indices, self.data, self.k
 
     def margins(self, coef: Floats, intercept: Floats) -> Floats:
         """Margins (n, m) under weights (m, columns) and intercepts (m,)."""
+        if not coef.any():  # as at the start of a fit
+            return np.tile(intercept, (self.n, 1))
         out = np.empty((self.n, len(coef)))
         level = _lowered(intercept, coef, self.center)
         row_kernels.margins(*self.layout, np.ascontiguousarray(coef.T).ravel(), level, out, 64)
@@ -239,6 +252,8 @@ class SparseRows:
     def transpose_dot(self, rows: Floats, squared: bool = False) -> Floats:
         """X' rows of shape (m, columns), from rows (n, m); with the squares of X's values where asked."""
         m, columns = rows.shape[1], len(self.columns)
+        if self.data is None and self.counts is not None and (rows == rows[0]).all():
+            return rows[:1].T * self.counts  # as of the curvature at the start of a fit
         sums = np.empty((parts_of(self.size), columns * m))
         row_kernels.transpose_dot(*self.layout, np.ascontiguousarray(rows), squared, sums)
         return _centred(sums[0].reshape(columns, m).T, rows, self.center, self._spread if squared else None)
@@ -284,12 +299,11 @@ class SparseRows:
         """Some of the rows, with the same columns."""
         if self.indptr is None:
             kept = self.indices.reshape(self.n, self.k)[rows]
-            return replace(self, n=len(kept), indices=kept.ravel())
+            return replace(self, n=len(kept), indices=kept.ravel(), counts=None)
         matrix = self.to_csr()[rows]
         data = None if self.data is None else matrix.data
-        return replace(
-            self, n=matrix.shape[0], indices=matrix.indices, indptr=matrix.indptr.astype(np.int64), data=data
-        )
+        indptr = matrix.indptr.astype(np.int64)
+        return replace(self, n=matrix.shape[0], indices=matrix.indices, indptr=indptr, data=data, counts=None)
 
     def with_groups(self, groups: Ints, count: int) -> SparseRows:
         """The same rows with one 0/1 column more for each group."""

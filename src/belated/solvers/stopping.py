@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-_CAUTION = 0.25  # where convergence is slow, an approximate Newton step promises a few times less than is left to gain
+_CAUTION = 0.1  # where convergence is slow, an approximate Newton step promises a few times less than is left to gain
 _ENOUGH_PAIRS = 3  # with fewer pairs in the memory of L-BFGS its promise means little
 
 

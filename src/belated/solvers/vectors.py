@@ -31,6 +31,11 @@ class CompiledVectors:
         self.basis[0] = scaled_gradient
         return float(np.einsum("i,i->", self.basis[0], self.basis[0]))
 
+    def begin_with(self, step: Floats, change: Floats) -> Floats:
+        """Put a first pair into rows 1 and 2; the products (3, 3) of all rows so far."""
+        self.basis[1], self.basis[2] = step, change
+        return np.einsum("id,jd->ij", self.basis[:3], self.basis[:3])
+
     def combine(self, weights: Floats) -> Floats:
         """The sum of weights times the first rows of the basis."""
         _combine(self.basis, weights, self.direction)
@@ -70,6 +75,10 @@ class TensorVectors:
     def restart(self, scaled_gradient: Any) -> float:
         self.basis[0] = scaled_gradient
         return float(scaled_gradient @ scaled_gradient)
+
+    def begin_with(self, step: Any, change: Any) -> Floats:
+        self.basis[1], self.basis[2] = step, change
+        return (self.basis[:3] @ self.basis[:3].T).cpu().numpy()
 
     def combine(self, weights: Floats) -> Any:
         weights_there = namespace(self.basis).asarray(weights, dtype=self.basis.dtype, device=self.basis.device)
