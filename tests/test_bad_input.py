@@ -55,7 +55,6 @@ OUT = GOOD[["id", "out"]].dropna()
 LOGS = {
     "empty table": (lambda: one(GOOD[:0]), "the log is empty."),
     "not a table": (lambda: one([1, 2]), "the log must be a pandas, polars or pyarrow table, got list."),
-    "lazy table": (lambda: one(pl.LazyFrame({"at": [1], "out": [2]})), "got LazyFrame. Collect the lazy frame first."),
     "missing column": (
         lambda: one(arrival="clicked"),
         "the log has no column 'clicked'; its columns are id, x, at, out.",
@@ -72,7 +71,7 @@ LOGS = {
     ),
     "text that is no time": (
         lambda: one(with_(at=["2024-03-01", "soon", "later"])),
-        "column 'at': 2 rows are no ISO 8601 time, the first at row 1 (soon). Write times as",
+        "column 'at': 2 rows are no ISO 8601 time, the first at row 1 (soon). Say how they are written with --time-format",
     ),
     "some text with a zone": (
         lambda: one(with_(at=["2024-03-01", "2024-03-01T00:00Z", "2024-03-02"])),
@@ -86,10 +85,34 @@ LOGS = {
         lambda: one(with_(at=[1, 2, 3])),
         "column 'at' holds seconds but column 'out' holds datetime",
     ),
-    "milliseconds": (
-        lambda: one(with_(at=[1709251200000] * 3, out=[None] * 3)),
-        "column 'at': 3 rows are not plausible as a time (after the year 5000, or before the year 5), the first at row 0 (1709251200000.0). Divide",
+    "numbers too large for times": (
+        lambda: one(with_(at=[1.7e25] * 3, out=[None] * 3)),
+        "column 'at': 3 rows are not plausible as a time (after the year 5000, or before the year 5), the first at row 0 (1.7e+25). Correct",
     ),
+    "days before months": (
+        lambda: one(with_(at=["01.03.2024", "13.03.2024", "02.03.2024"])),
+        "column 'at': 3 rows are no ISO 8601 time, the first at row 0 (01.03.2024). They look like %d.%m.%Y: say --time-format '%d.%m.%Y'",
+    ),
+    "days or months": (
+        lambda: one(with_(at=["1/3/24", "2/3/24", "3/3/24"])),
+        "They may be read in two ways, and only you know which: say --time-format '%d/%m/%y' or --time-format '%m/%d/%y'",
+    ),
+    "a format that does not fit": (
+        lambda: one(with_(at=["01.03.2024", "31.02.2024", "2024"], out=[None] * 3), time_format="%d.%m.%Y"),
+        "column 'at': 2 rows are not of the format %d.%m.%Y, the first at row 1 (31.02.2024). Correct these rows",
+    ),
+    "no format at all": (lambda: one(time_format="european"), "time_format='european' is not a format."),
+    "a unit nobody knows": (lambda: one(time_unit="days"), "time_unit='days' is not known; choose s, ms, us or ns."),
+    "flags beside dates": (
+        lambda: one(with_(out=[0, 1, 0])),
+        "column 'out' holds 0 and 1, which is no time. It says whether there was an outcome, and not when.",
+    ),
+    "a condition on no column": (lambda: one(outcome_where="y == 1"), "the log has no column 'y'"),
+    "a condition that is code": (
+        lambda: one(outcome_where="x.y()"),
+        "outcome_where x.y(): it is not made of comparisons",
+    ),
+    "words for nothing as text": (lambda: one(na="NA"), "na='NA' must be a list of words, such as ['NA', 'null']."),
     "outcomes that mean never": (
         lambda: one(with_(out=["9999-12-31", "", "2024-03-03"])),
         "column 'out': 1 row is not plausible as a time (after the year 5000, or before the year 5), the first at row 0 (9999-12-31 00:00:00). Empty",
@@ -195,8 +218,8 @@ LOGS = {
         "column 'id': 1 row is missing in the table of arrivals",
     ),
     "keys of different types": (
-        lambda: two(with_(id=["1", "2", "3"]), OUT),
-        "in the table of arrivals and int64 in the table of outcomes. Convert one of them.",
+        lambda: two(with_(id=["001", "002", "003"]), OUT),
+        "no outcome matches an arrival. Keys are '001', '002', '003' (text) in the table of arrivals and",
     ),
     "outcomes without a time": (lambda: two(GOOD, GOOD), "column 'out': 1 row is missing in the table of outcomes"),
 }
@@ -321,7 +344,6 @@ FITS = {
         lambda: fit(X=pd.concat([TABLE.X, TABLE.X["a"]], axis=1)),
         "X has several columns named 'a'.",
     ),
-    "a lazy table": (lambda: fit(X=pl.LazyFrame({"a": [1]})), "got LazyFrame. Collect the lazy frame first."),
     "missing labels": (lambda: fit(y=pd.Series([1, None] * 200, dtype="Int64")), "Input y contains NaN"),
     "elapsed that are dates": (
         lambda: fit(elapsed=pd.date_range("2024", periods=400)),

@@ -8,7 +8,6 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
@@ -36,7 +35,7 @@ from belated.models.base import Model
 from belated.models.linear import LinearModel
 from belated.notices import logger, quietly
 from belated.persistence import ModelFile
-from belated.tables.frames import column_names, open_table, take_rows
+from belated.tables.frames import column_names, in_memory, open_table, take_rows
 from belated.typing import Bools, Floats
 
 
@@ -292,7 +291,7 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
     def _features(self, X: Any, reset: bool) -> Any:
         if isinstance(X, FieldMatrix):
             return self._fields(X, reset)
-        X = pa.Table.from_batches([X]) if isinstance(X, pa.RecordBatch) else X
+        X = in_memory(X)
         is_table = _is_table(X)
         kind = "a table" if is_table else "an array"
         if not reset and kind != self._kind_of_X_:
@@ -304,7 +303,7 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
             if not open_table(X, "X").columns:
                 raise ValueError("X has no columns, and a classifier needs features.")
             return validate_data(self, X, reset=reset, skip_check_array=True)
-        if "LazyFrame" in type(X).__name__ or type(X) is dict:
+        if type(X) is dict:
             open_table(X, "X")
         return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float64)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals as nw
@@ -17,24 +18,35 @@ from belated.methods import resolve_method
 from belated.models.linear import LinearModel
 from belated.notices import logger
 from belated.persistence import ModelFile
-from belated.tables.frames import kinds_of, open_table
+from belated.tables.frames import in_memory, kinds_of, open_table
 from belated.typing import Floats
 
 
 class TrainedModel(ModelFile):
     """A fitted classifier with the columns it wants and how it came about: what ``belated train`` writes to a file."""
 
+    def require(self, columns: Sequence[str]) -> None:
+        """Refuse a table that lacks columns of training; others do no harm."""
+        missing = [name for name in self.features if name not in columns]
+        if missing:
+            raise ValueError(
+                f"the rows lack {', '.join(map(repr, missing))}. Give the columns that the model was trained on; they have "
+                f"{', '.join(columns)}."
+            )
+
+    @property
+    def na(self) -> tuple[str, ...]:
+        """Words that meant a missing value in training, beside empty text."""
+        encoder = getattr(self.classifier.model_, "encoder_", None)
+        return () if encoder is None else tuple(encoder.na)
+
     def predict(self, rows: Any) -> Floats:
-        """Probabilities (n,) of new rows: a table whose columns are those of training, or a FieldMatrix."""
+        """Probabilities (n,) of new rows: a table that has the columns of training, or a FieldMatrix."""
+        rows = in_memory(rows)
         if not nw.dependencies.is_into_dataframe(rows):
             return self.classifier.predict_proba(rows)[:, 1]
         table = open_table(rows, "the table")
-        missing = [name for name in self.features if name not in table.columns]
-        extra = [name for name in table.columns if name not in {*self.features, *self.others}]
-        if missing or extra:
-            parts = [f"lack {', '.join(map(repr, missing))}"] if missing else []
-            parts += [f"have {', '.join(map(repr, extra))}, which training did not"] if extra else []
-            raise ValueError(f"the rows {' and '.join(parts)}. Give the columns that the model was trained on.")
+        self.require(table.columns)
         return self.classifier.predict_proba(table.select(list(self.features)).to_native())[:, 1]
 
 
@@ -85,6 +97,9 @@ def train(
         l2 = _choose_l2(snap, method, days)
     model = None if l2 is None else LinearModel(l2=l2)
     clf = DelayedFeedbackClassifier(method, days, snap.horizon, model).fit_snapshot(snap)
+    encoder = getattr(clf.model_, "encoder_", None)
+    if encoder is not None:  # the features of the log have none of these words any more; those of new rows may
+        encoder.set_params(na=log.na)
     about = {
         "as_of": snap.as_of,
         "rows": len(snap),

@@ -126,7 +126,7 @@ def test_train_and_predict(clicks, log, tmp_path, method):
     wrong = features.drop(columns="device").assign(planet="mars")
     wrong.to_parquet(tmp_path / "wrong.parquet")
     refused = run("predict", model, tmp_path / "wrong.parquet", "--out", tmp_path / "never.csv")
-    assert refused.exit_code == 2 and "lack 'device' and have 'planet'" in refused.stderr
+    assert refused.exit_code == 2 and "lack 'device'" in refused.stderr
     assert not (tmp_path / "never.csv").exists()
 
 
@@ -235,7 +235,7 @@ BROKEN = {
         table(lambda f: f.assign(click_time=f["click_time"] + pd.Timedelta("36500D"), conversion_time=pd.NaT)),
         "in the future",
     ),
-    "one row": (table(lambda f: f[:1]), "each of the 1 rows has an outcome"),
+    "one row": (table(lambda f: f[:1]), "the one row has an outcome"),
     "two rows": (table(lambda f: f[:2]), "no longer than the horizon"),
     "outcome before arrival": (
         table(lambda f: f.assign(conversion_time=f["conversion_time"] - pd.Timedelta("9D"))),
@@ -400,7 +400,7 @@ def test_compare_says_how_to_train_and_when_there_is_too_little(log, clicks, tmp
 def test_a_report_without_its_libraries_is_refused_at_once(log, tmp_path, monkeypatch):
     monkeypatch.setattr("belated.cli.outputs.find_spec", lambda name: None)
     done = run("compare", log, "--horizon", "10d", "--report", tmp_path / "r.html")
-    assert done.exit_code == 2 and "pip install 'belated[report]'" in done.stderr
+    assert done.exit_code == 2 and "pip install '.[report]'" in done.stderr
 
 
 def test_reproduce(tmp_path):

@@ -182,8 +182,8 @@ def test_two_tables():
     with pytest.warns(OutcomeWarning) as caught:
         log = EventLog.from_frames(arrivals, outcomes, key="id", arrival="at", outcome="out")
     assert [str(w.message) for w in caught] == [
-        "1 of 6 outcomes match no arrival and were left out, the first at row 4 of the outcomes (id=5).",
-        "1 of 6 outcomes come before their arrival and were left out, the first at row 3 of the outcomes (id=9).",
+        "1 of 6 outcomes matches no arrival and was left out, the first at row 4 of the outcomes (id=5).",
+        "1 of 6 outcomes comes before its arrival and was left out, the first at row 3 of the outcomes (id=9).",
     ]
     assert log.features == ["x"]
     snap = log.snapshot(datetime(2024, 3, 2, 6))
@@ -219,7 +219,7 @@ def test_until_says_how_far_the_log_reaches():
 def test_outcomes_that_do_not_count_do_not_stretch_the_log():
     arrivals = pd.DataFrame({"id": [1, 2], "at": stamps(0, 1)})
     outcomes = pd.DataFrame({"id": [1, 9], "out": [*stamps(2), datetime(2030, 1, 1)]})
-    with pytest.warns(OutcomeWarning, match="match no arrival"):
+    with pytest.warns(OutcomeWarning, match="matches no arrival"):
         log = EventLog.from_frames(arrivals, outcomes, key="id", arrival="at", outcome="out")
     with pytest.raises(ValueError, match="labels are not final"):
         log.matured("2024-03-01", "2024-03-02", horizon="30d")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from belated import load
 from belated.data.durations import DAY, parse_age, parse_duration
 from belated.data.times import parse_instant
-from belated.tables.files import read_table
+from belated.tables.sources import read_table
 
 UNITS = {"w": 7, "d": 1, "h": 1 / 24, "min": 1 / 1440, "s": 1 / 86400, "weeks": 7, "day": 1, "hours": 1 / 24}
 PARTS = st.lists(st.tuples(st.integers(0, 500), st.sampled_from(sorted(UNITS))), min_size=1, max_size=4)

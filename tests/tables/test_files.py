@@ -7,7 +7,7 @@ import gzip
 import pyarrow as pa
 import pytest
 
-from belated.tables.files import read_table
+from belated.tables.sources import read_table
 from belated.tables.writing import write_beside, write_table
 
 TABLE = pa.table({"id": ["a", "b"], "value": [1.5, 2.5]})
@@ -38,7 +38,11 @@ def test_kinds_are_kept_where_text_cannot_say_them(tmp_path):
         ("t.xls", b"x", "its name must end in"),
         ("t.csv", b"", "the file is empty"),
         ("t.csv", b"a,b\n", "the file has columns but no rows"),
-        ("t.csv", b"a;b\n1;2\n", "the first line has no commas, but 1 semicolons"),
+        (
+            "t.csv",
+            b"a;b\n1;2\n",
+            "the first line has no commas, but 1 semicolon. If that separates its columns, say --sep ';'",
+        ),
         ("t.csv", b"a,a\n1,2\n", "several columns are named 'a'"),
         ("t.parquet", b"PAR1 broken", "not a whole Parquet file"),
     ],

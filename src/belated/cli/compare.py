@@ -12,7 +12,7 @@ import click
 from belated.cli.options import LOG_OPTIONS, horizon_option, json_option, log_options, only, split_names, typed_again
 from belated.cli.outputs import may_draw, may_write, write_json, write_text
 from belated.cli.terminal import friendly, out, plain
-from belated.methods import METHODS
+from belated.methods import METHODS, resolve_method
 
 if TYPE_CHECKING:
     from belated.data.event_log import EventLog
@@ -49,7 +49,7 @@ _ASKED = ("horizon", "window", "methods", "cutoffs", "lookback", "period", "grou
 )
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Cut-offs at a time; by default one a core.")
 @friendly
-def compare_command(log: Path, **options: Any) -> None:
+def compare_command(log: tuple[Path, ...], **options: Any) -> None:
     """Try every correction on LOG's own past, and say which to use.
 
     For a series of past cut-offs: take what was known then, fit each method, predict what came next, and score that
@@ -62,9 +62,12 @@ def compare_command(log: Path, **options: Any) -> None:
     """
     from belated.cli.open_log import open_log
 
+    for name in options["methods"] or ():
+        resolve_method(name)
+    cutoffs = _cutoffs(options["cutoffs"])
     may_draw(options["report"])
-    may_write([log, options["outcomes"]], options["report"], options["json_file"])
-    _, events = open_log(log, options)
+    may_write([*log, options["outcomes"]], options["report"], options["json_file"])
+    opened = open_log(log, options)
 
     def train(summary: dict[str, Any]) -> str:
         """The command that trains what a comparison recommends, on as many days as it tested."""
@@ -73,9 +76,9 @@ def compare_command(log: Path, **options: Any) -> None:
         chosen = {"method": advice["method"], **days, "l2": f"{advice['l2']:g}", "model_file": "model.skops"}
         return typed_again("train", log, {**same, **chosen})
 
-    asked = only(options, _ASKED) | {"cutoffs": _cutoffs(options["cutoffs"], events)}
+    asked = only(options, _ASKED) | {"cutoffs": cutoffs}
     command = typed_again("compare", log, options)
-    compare_log(events, log.name, command, train, options["report"], options["json_file"], **asked)
+    compare_log(opened.events, opened.name, command, train, options["report"], options["json_file"], **asked)
 
 
 def compare_log(
@@ -115,15 +118,9 @@ def compare_log(
         out.print(f"Report: {plain(str(report))}")
 
 
-def _cutoffs(text: str, log: EventLog) -> int | list[Any]:
-    if re.fullmatch(r"[0-9]{1,3}", text):
-        return int(text)
-    parts = [part.strip() for part in text.split(",")]
-    return [_seconds(part) for part in parts] if log.clock == "seconds" else parts
-
-
-def _seconds(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"--cutoffs {text}: this log counts seconds, so give a number of seconds.") from None
+def _cutoffs(text: str) -> int | list[str]:
+    if not re.fullmatch(r"[0-9]{1,3}", text):
+        return [part.strip() for part in text.split(",")]
+    if int(text) < 1:
+        raise ValueError(f"--cutoffs {text}: it takes at least 1.")
+    return int(text)

@@ -24,7 +24,7 @@ from belated.cli.terminal import friendly
 @click.option("--group", metavar="COLUMN", help="Also test each value of this feature for changes.")
 @json_option
 @friendly
-def describe_command(log: Path, **options: Any) -> None:
+def describe_command(log: tuple[Path, ...], **options: Any) -> None:
     """How late LOG's labels are, and whether the usual assumptions hold. Nothing is fitted.
 
     \b
@@ -34,8 +34,8 @@ def describe_command(log: Path, **options: Any) -> None:
     from belated.cli.show_results import show_diagnosis
     from belated.evaluation.diagnosis import diagnose
 
-    may_write([log, options["outcomes"]], options["json_file"])
-    _, events = open_log(log, options)
+    may_write([*log, options["outcomes"]], options["json_file"])
+    events = open_log(log, options).events
     diagnosis = diagnose(
         events,
         horizon=options["horizon"],

@@ -1,116 +1,255 @@
-"""A log from files, as the command line names them: guesses that are shown, and complaints."""
+"""A log from what the command line names, files or a query: guesses that are shown, and complaints before anything large is read."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from belated.cli.terminal import out, plain
-from belated.data.column_guesses import guess_columns, refuse_future
+from belated.data.column_guesses import guess_columns, refuse_future, time_like_names
+from belated.data.durations import parse_duration
 from belated.data.event_log import EventLog
-from belated.tables.files import read_table
-from belated.tables.frames import kinds_of
+from belated.data.repeated_exports import date_in_name
+from belated.data.times import TimeFormat
+from belated.tables.conditions import Condition
+from belated.tables.frames import as_categories
+from belated.tables.sources import FileSource, Source, open_files
+from belated.tables.text_files import TextFormat
 
 _MOST_COLUMNS = 1000
+_HOW_TO_READ = ("outcome_where", "time_format", "time_unit")
 
 
-def open_log(log: Path, options: dict[str, Any]) -> tuple[pa.Table, EventLog]:
+@dataclass(frozen=True)
+class OpenedLog:
+    """A log, what it is called, and all columns of the table that it came from."""
+
+    events: EventLog
+    name: str
+    columns: list[str]
+
+
+def open_log(logs: tuple[Path, ...], options: dict[str, Any]) -> OpenedLog:
     """Read the files that options name, guess what they do not, and show the guess."""
-    table = read_table(log)
-    outcomes = None if options["outcomes"] is None else read_table(options["outcomes"])
-    if (outcomes is None) != (options["key"] is None):
+    _check_durations(options)
+    ingested = _ingested(logs, options)
+    if ingested is not None:
+        return ingested
+    how, times = text_format(options), TimeFormat(options["time_format"], options["time_unit"])
+    source = _source(logs, options, how)
+    outcomes = None if options["outcomes"] is None else open_files([options["outcomes"]], how)
+    if (outcomes is None) == (options["key"] is not None) and not _from_snapshots(options):
         raise ValueError(
             "--outcomes and --key go together: a file of outcomes, and the column by which its rows find theirs."
         )
-    roles = _time_columns(table, table if outcomes is None else outcomes, options)
-    features = _feature_columns(table, log.name, roles, options)
-    arguments: dict[str, Any] = {
-        **roles,
-        "features": features,
-        "until": _until(table, roles["arrival"], options["until"]),
-    }
-    if outcomes is None:
-        events = EventLog.from_frame(table, **arguments)
+    condition = None if options["outcome_where"] is None else Condition(options["outcome_where"])
+    looked_at = [] if condition is None else condition.columns
+    _require("--outcome-where", looked_at, outcomes or source)
+    _require("--key", [] if options["key"] is None else [options["key"]], source)
+    _require("--snapshot-time", [] if options["snapshot_time"] is None else [options["snapshot_time"]], source)
+    roles = _time_columns(source, outcomes or source, options)
+    taken = {*roles.values(), options["key"], options["snapshot_time"], *(looked_at if outcomes is None else [])}
+    features = _feature_columns(source, taken, options)
+    beside = [name for name in taken if name in source.columns]
+    codes = list(options["category"])
+    _require("--category", codes, source)
+    kinds = dict.fromkeys([*(roles.values() if times.format else ()), *codes], "text")
+    arguments: dict[str, Any] = {"features": features, "na": how.na, **{key: options[key] for key in _HOW_TO_READ}}
+    if _from_snapshots(options):
+        events = _read_snapshots(source, [*dict.fromkeys([*beside, *features])], kinds, roles, options, arguments)
     else:
-        events = EventLog.from_frames(table, outcomes, key=options["key"], **arguments)
+        table = as_categories(source.read(list(dict.fromkeys([*beside, *features])), kinds), codes)
+        arguments |= {**roles, "until": options["until"]}
+        refuse_future(table, [roles["arrival"]], times)
+        if outcomes is None:
+            refuse_future(table, [roles["outcome"]], times)
+            events = EventLog.from_frame(table, **arguments)
+        else:
+            wanted = dict.fromkeys([options["key"], roles["outcome"], *looked_at])
+            second = outcomes.read(list(wanted), kinds)
+            refuse_future(second, [roles["outcome"]], times)
+            events = EventLog.from_frames(table, second, key=options["key"], **arguments)
+        _refuse_dates(table, features, source.name)
     _check_outcomes(events)
-    shown = f"{len(events):,} rows, {events.positives:,} with an outcome; features: {_listed(features)}."
-    out.print(plain(shown))
-    return table, events
+    for note in events.notes:
+        out.print(plain(note), soft_wrap=True)
+    out.print(plain(f"{len(events):,} rows, {events.positives:,} with an outcome; features: {listed(features)}."))
+    return OpenedLog(events, source.name, source.columns)
 
 
-def _time_columns(arrivals: pa.Table, outcomes: pa.Table, options: dict[str, Any]) -> dict[str, str]:
-    """The columns of arrivals and outcomes, as named or as guessed; both tables are the same where there is one file."""
+def _check_durations(options: dict[str, Any]) -> None:
+    """Refuse durations that no log could have, before a log is read; what has no unit may be seconds."""
+    for name in ("horizon", "window", "lookback", "period"):
+        text = options.get(name)
+        if text is not None:
+            parse_duration(text, name, "seconds")
+
+
+def _ingested(logs: tuple[Path, ...], options: dict[str, Any]) -> OpenedLog | None:
+    """A log that was ingested before; its columns have been chosen."""
+    if len(logs) != 1 or not (logs[0] / "log.json").exists():
+        return None
+    chosen = [name for name in ("arrival", "outcome", "outcomes", "features", "drop", "until") if options[name]]
+    if chosen:
+        raise ValueError(f"{logs[0]}: an ingested log has its columns already. Leave out --{chosen[0]}.")
+    events = EventLog.open(logs[0])
+    _check_outcomes(events)
+    out.print(f"{len(events):,} rows, {events.positives:,} with an outcome; {len(events.features)} hashed features.")
+    return OpenedLog(events, logs[0].name, [])
+
+
+def text_format(options: dict[str, Any]) -> TextFormat:
+    """How text files are written, as options say."""
+    names = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
+    given = {key: options[key] for key in ("sep", "decimal", "encoding") if options[key] is not None}
+    if "sep" in given:
+        given["sep"] = names.get(given["sep"], given["sep"])
+    return TextFormat(**given, na=tuple(options["na"] or ()))
+
+
+def _source(logs: tuple[Path, ...], options: dict[str, Any], how: TextFormat) -> Source:
+    if (options["sql"] is None) == (not logs):
+        raise ValueError(
+            "name a LOG: a file, several, a folder or a pattern; or give a query with --sql, and not both."
+        )
+    if options["sql"] is None:
+        if options["db"] is not None:
+            raise ValueError("--db wants a query: add --sql 'SELECT ...'.")
+        return open_files(logs, how)
+    from belated.tables.sql import SqlSource
+
+    return SqlSource(options["sql"], options["db"], how.na)
+
+
+def _from_snapshots(options: dict[str, Any]) -> bool:
+    return bool(options["snapshots"] or options["snapshot_time"])
+
+
+def _read_snapshots(
+    source: Source,
+    columns: list[str],
+    kinds: dict[str, str],
+    roles: dict[str, str],
+    options: dict[str, Any],
+    arguments: dict[str, Any],
+) -> EventLog:
+    if options["key"] is None:
+        raise ValueError("snapshots are joined by a key: say which column tells the rows apart with --key COLUMN.")
+    copies: Any
+    if options["snapshot_time"]:
+        copies = as_categories(source.read(columns, kinds), options["category"])
+    elif isinstance(source, FileSource):
+        copies = [
+            (date_in_name(file.path), FileSource(file.name, [file], source.how).read(columns, kinds))
+            for file in source.files
+        ]
+    else:
+        raise ValueError(
+            "--snapshots reads dates from names of files; of a query, name their column with --snapshot-time."
+        )
+    return EventLog.from_snapshots(copies, key=options["key"], taken=options["snapshot_time"], **roles, **arguments)
+
+
+def _require(option: str, names: list[str], source: Source) -> None:
+    unknown = [name for name in names if name not in source.columns]
+    if unknown:
+        raise ValueError(f"{option} {','.join(unknown)}: no such column; the columns are {listed(source.columns)}.")
+
+
+def _time_columns(arrivals: Source, outcomes: Source, options: dict[str, Any]) -> dict[str, str]:
+    """The columns of arrivals and outcomes, as named or as guessed; both sources are the same where there is one."""
     roles: dict[str, str] = {}
-    for role, table in (("arrival", arrivals), ("outcome", outcomes)):
-        name = roles[role] = options[role] or guess_columns(table).get(role, "")
-        if not name:
-            raise ValueError(
-                f"which column holds the times of {role}? Say --{role} COLUMN; the columns are {_listed(table.column_names)}."
-            )
-        if name not in table.column_names:
-            raise ValueError(f"--{role} {name}: no such column; the columns are {_listed(table.column_names)}.")
-        if options[role] is None:
+    for role, source in (("arrival", arrivals), ("outcome", outcomes)):
+        name = options[role]
+        if name is not None:
+            _require(f"--{role}", [name], source)
+        elif role == "outcome" and _from_snapshots(options):
+            if options["outcome_where"] is None:
+                raise ValueError(
+                    "which rows of a snapshot are positive? Say --outcome COLUMN (of 0 and 1), or --outcome-where 'status == \"won\"'."
+                )
+            continue
+        else:
+            name = _guess(source, role)
             out.print(f"Taking [bold]{plain(name)}[/] as the time of {role} (--{role} to choose another).")
-        refuse_future(table, [name])
-    if roles["arrival"] == roles["outcome"]:
+        roles[role] = name
+    if roles["arrival"] == roles.get("outcome"):
         raise ValueError(f"--arrival and --outcome name the same column, {roles['arrival']}.")
     return roles
 
 
-def _feature_columns(table: pa.Table, file: str, roles: dict[str, str], options: dict[str, Any]) -> list[str]:
+def _guess(source: Source, role: str) -> str:
+    likely = time_like_names(source.columns)
+    found = guess_columns(source.read(likely)) if likely else {}
+    if role not in found:
+        raise ValueError(
+            f"which column holds the times of {role}? Say --{role} COLUMN; the columns are {listed(source.columns)}."
+        )
+    return found[role]
+
+
+def _feature_columns(source: Source, taken: set[str | None], options: dict[str, Any]) -> list[str]:
     """The feature columns that were named, or all that are left; those to drop are never among them."""
-    drop = options["drop"] or []
-    unknown = [name for name in drop if name not in table.column_names]
-    if unknown:
-        raise ValueError(f"--drop {','.join(unknown)}: no such column; the columns are {_listed(table.column_names)}.")
-    if options["features"] is not None:
-        features = [name for name in options["features"] if name not in drop]
+    drop = _names(options["drop"], source)
+    _require("--drop", drop, source)
+    named = [*_names(options["features"], source), *(options["feature"] or ())]
+    if named:
+        _require("--features", named, source)
+        used = [name for name in named if name in taken]
+        if used:
+            raise ValueError(f"{', '.join(used)} cannot be a feature: it is the arrival, the outcome or the key.")
+        features = [name for name in dict.fromkeys(named) if name not in drop]
     else:
-        features = _remaining_columns(table, file, {*roles.values(), options["key"], *drop})
+        features = _remaining_columns(source, {*taken, *drop})
     if not features:
-        raise ValueError(f"{file}: no columns are left as features.")
+        raise ValueError(f"{source.name}: no columns are left as features.")
     return features
 
 
-def _remaining_columns(table: pa.Table, file: str, taken: set[str]) -> list[str]:
-    index = [name for name in table.column_names if re.fullmatch(r"__index_level_\d+__", name)]
+def _names(given: str | None, source: Source) -> list[str]:
+    """A list separated by commas, or a single name that holds commas itself."""
+    if given is None:
+        return []
+    return [given] if given in source.columns else [name.strip() for name in given.split(",") if name.strip()]
+
+
+def _remaining_columns(source: Source, taken: set[str | None]) -> list[str]:
+    index = [name for name in source.columns if re.fullmatch(r"__index_level_\d+__", name)]
     if index:
         out.print(f"Leaving out {', '.join(index)}, the index of the table that was saved.")
-    features = [name for name in table.column_names if name not in {*taken, *index}]
+    features = [name for name in source.columns if name not in {*taken, *index}]
     if len(features) > _MOST_COLUMNS:
         raise ValueError(
-            f"{file}: has {len(features)} columns beside the times, more than {_MOST_COLUMNS}. Choose some with --features."
+            f"{source.name}: has {len(features)} columns beside the times, more than {_MOST_COLUMNS}. Choose some with --features."
         )
+    return features
+
+
+def _refuse_dates(table: pa.Table, features: list[str], file: str) -> None:
     dated = [name for name in features if pa.types.is_temporal(table.schema.field(name).type)]
     if dated:
         raise ValueError(
-            f"{file}: the columns {_listed(dated)} hold times, which are no features. Leave them out with --drop "
+            f"{file}: the columns {listed(dated)} hold times, which are no features. Leave them out with --drop "
             f"{','.join(dated)}, or derive numbers or categories from them."
         )
-    return features
-
-
-def _until(table: pa.Table, arrival: str, text: str | None) -> str | float | None:
-    """A number where the log counts seconds."""
-    counts_seconds = kinds_of(table.select([arrival])).get(arrival) == "number"
-    if text is not None and counts_seconds and re.fullmatch(r"[0-9]+(\.[0-9]+)?", text):
-        return float(text)
-    return text
 
 
 def _check_outcomes(events: EventLog) -> None:
+    count = len(events)
     if events.positives == 0:
         raise ValueError(
-            f"none of the {len(events)} rows has an outcome: there is nothing to learn. Is --outcome right?"
+            f"{'the one row has no' if count == 1 else f'none of the {count} rows has an'} outcome: there is nothing to learn. Is "
+            f"--outcome right?"
         )
-    if events.positives == len(events):
-        raise ValueError(f"each of the {len(events)} rows has an outcome: there are no negatives to tell them from.")
+    if events.positives == count:
+        each = "the one row has" if count == 1 else f"each of the {count} rows has"
+        raise ValueError(f"{each} an outcome: there are no negatives to tell them from.")
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
     shown = ", ".join(names[:12])
     return shown if len(names) <= 12 else f"{shown} and {len(names) - 12} more"

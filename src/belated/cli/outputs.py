@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
+from belated.extras import how_to_install
+
 
 def may_write(inputs: list[Path | None], *files: Path | None) -> None:
     """Refuse files that cannot be written, or that the command reads."""
@@ -29,11 +31,16 @@ def may_write(inputs: list[Path | None], *files: Path | None) -> None:
         taken.add(file.resolve())
 
 
+def missing_for_report() -> list[str]:
+    """Libraries that a report needs and that are not there."""
+    return [name for name in ("matplotlib", "jinja2") if find_spec(name) is None]
+
+
 def may_draw(report: Path | None) -> None:
     """Refuse a report whose libraries are missing."""
-    missing = [name for name in ("matplotlib", "jinja2") if find_spec(name) is None]
+    missing = missing_for_report()
     if report is not None and missing:
-        raise ValueError(f"a report needs {' and '.join(missing)}: pip install 'belated[report]'.")
+        raise ValueError(f"a report needs {' and '.join(missing)}: {how_to_install('report')}.")
 
 
 def write_text(path: Path, text: str) -> None:

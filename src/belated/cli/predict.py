@@ -3,38 +3,54 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from belated.cli.options import text_options, with_options
 from belated.cli.outputs import may_write
-from belated.cli.terminal import friendly, out, plain
+from belated.cli.terminal import err, friendly, out, plain
 
 
 @click.command("predict")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.argument("rows", type=click.Path(path_type=Path))
+@click.argument("rows", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--out", "file", required=True, type=click.Path(path_type=Path), metavar="FILE", help="Parquet, CSV or TSV."
+    "--out",
+    "file",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Parquet, Arrow, CSV, TSV or JSON lines, by its name; - is standard output.",
 )
+@click.option(
+    "--column", default="probability", show_default=True, metavar="NAME", help="The name of the column to add."
+)
+@with_options(*text_options)
 @friendly
-def predict_command(model: Path, rows: Path, file: Path) -> None:
-    """Add a column `probability` to ROWS, by a MODEL that `belated train` made.
+def predict_command(model: Path, rows: tuple[Path, ...], file: Path, column: str, **options: Any) -> None:
+    """Add a column of probabilities to ROWS, by a MODEL that `belated train` made.
+
+    All other columns come out as they went in, also those that the model does not know.
 
     \b
     belated predict model.skops new.parquet --out predictions.parquet
+    belated predict model.skops new.csv --out -
     """
-    import pyarrow as pa
-
-    from belated.tables.files import read_table
-    from belated.tables.writing import check_writable_kind, write_table
+    from belated.cli.open_log import text_format
+    from belated.tables.passing_through import STANDARD_OUTPUT, kind_of_output, write_with_column
+    from belated.tables.sources import open_files
     from belated.training import TrainedModel
 
-    may_write([model, rows], file)
-    check_writable_kind(file)
+    to_screen = str(file) == STANDARD_OUTPUT
+    may_write([model, *rows], None if to_screen else file)
     trained = TrainedModel.load(model)
-    table = read_table(rows, trained.features)
-    if "probability" in table.column_names:
-        raise ValueError(f"{rows.name}: there is a column 'probability' already. Rename it.")
-    p = trained.predict(table)
-    write_table(table.append_column("probability", pa.array(p)), file)
-    out.print(f"{len(p):,} rows, mean probability {p.mean():.2%}: {plain(str(file))}")
+    source = open_files(rows, text_format({**options, "na": trained.na}))
+    kind_of_output(source, file)
+    trained.require(source.columns)
+    if column in source.columns:
+        raise ValueError(f"{source.name}: there is a column {column!r} already. Name the new one with --column.")
+    p = trained.predict(source.read(list(trained.features), trained.features))
+    write_with_column(source, column, p, file)
+    screen = err if to_screen else out
+    screen.print(f"{len(p):,} row{'s' * (len(p) != 1)}, mean probability {p.mean():.2%}: {plain(str(file))}")

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from belated.cli.terminal import err, friendly, out, plain
+from belated.extras import needs
 
 
 @click.group("reproduce")
@@ -28,9 +29,8 @@ def _experiment(command: Callable[..., Any]) -> Any:
     @wraps(command)
     def run(folder: Path, **options: Any) -> None:
         try:
-            command(folder, **options)
-        except ImportError as error:
-            raise ValueError(f"this needs {error.name}: pip install 'belated[report,tune]'.") from None
+            with needs("report", "tune"):
+                command(folder, **options)
         except KeyboardInterrupt:
             err.print("Interrupted. What is done is kept; the same command goes on from there.")
             sys.exit(130)

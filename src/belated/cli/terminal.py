@@ -28,10 +28,12 @@ def friendly(command: Callable[..., Any]) -> Callable[..., Any]:
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", UserWarning)
-                command(*args, **kwargs)
-            told = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
-            for text in dict.fromkeys(told):
-                err.print(f"[yellow]Warning:[/] {plain(text)}", soft_wrap=True)
+                try:
+                    command(*args, **kwargs)
+                finally:  # what was warned of before an error may explain it
+                    told = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+                    for text in dict.fromkeys(told):
+                        err.print(f"[yellow]Warning:[/] {plain(text)}", soft_wrap=True)
         except KeyboardInterrupt:
             cache = kwargs.get("cache")
             kept = (

@@ -37,7 +37,7 @@ from belated.methods import METHODS
     help="Where to write the model.",
 )
 @friendly
-def train_command(log: Path, **options: Any) -> None:
+def train_command(log: tuple[Path, ...], **options: Any) -> None:
     """Train a model on LOG as it stands at its end.
 
     \b
@@ -46,15 +46,16 @@ def train_command(log: Path, **options: Any) -> None:
     from belated.cli.open_log import open_log
     from belated.training import train
 
-    may_write([log, options["outcomes"]], options["model_file"])
+    may_write([*log, options["outcomes"]], options["model_file"])
     method = options["method"]
     if method != "auto" and method not in METHODS:
         raise ValueError(f"--method {method} is not known; choose auto or one of {', '.join(METHODS)}.")
-    table, events = open_log(log, options)
+    opened = open_log(log, options)
+    events = opened.events
     asked = {name: options[name] for name in ("horizon", "method", "window", "lookback", "l2")}
     with out.status(f"Training on up to {len(events):,} rows"):
         trained = train(events, **asked)
-    others = [name for name in table.column_names if name not in events.features]
+    others = [name for name in opened.columns if name not in events.features]
     about = {"command": typed_again("train", log, options), **trained.about}
     replace(trained, others=others, about=about).save(options["model_file"])
     out.print(

@@ -8,13 +8,23 @@ from datetime import UTC, datetime, timedelta
 import narwhals as nw
 import pyarrow as pa
 
-from belated.data.times import read_times, show_instant
+from belated.data.times import TimeFormat, read_times, show_instant
 from belated.tables.frames import is_text, to_arrow
 from belated.tables.refusal import refuse
 
 _ARRIVAL = r"(arriv\w*|click\w*|book(ed|ing)\w*|creat\w*|order\w*|purchas\w*|impress\w*|visit\w*|admi\w*|discharg\w*|paid|payment\w*|sign_?up\w*|install\w*)"
 _OUTCOME = r"(outcome\w*|conver\w*|cancel\w*|charge_?back\w*|readmi\w*|return\w*|refund\w*|churn\w*|default\w*|fraud\w*|label\w*)"
 _TIME = r"(_?(time|date|at|on|ts|timestamp|day|datetime))?"
+
+
+def time_like_names(names: list[str]) -> list[str]:
+    """Names that arrivals or outcomes may have.
+
+    >>> time_like_names(["click_time", "campaign", "converted_at"])
+    ['click_time', 'converted_at']
+    """
+    pattern = re.compile(f"({_ARRIVAL}|{_OUTCOME}){_TIME}", re.IGNORECASE)
+    return [name for name in names if pattern.fullmatch(name)]
 
 
 def guess_columns(table: pa.Table) -> dict[str, str]:
@@ -40,17 +50,19 @@ def _may_be_time(column: pa.ChunkedArray) -> bool:
         return True
     if is_text(kind):
         sample = column.drop_null()[:5].to_pylist()
-        return bool(sample) and all(re.match(r"\d{4}-\d\d-\d\d", value.strip()) for value in sample)
+        return bool(sample) and all(
+            re.match(r"\d{4}-\d\d-\d\d|\d{1,2}[./-]\d{1,2}[./-]\d{2}", v.strip()) for v in sample
+        )
     return (pa.types.is_integer(kind) or pa.types.is_floating(kind)) and len(column.drop_null()[:50].unique()) > 2
 
 
-def refuse_future(table: pa.Table, names: list[str]) -> None:
+def refuse_future(table: pa.Table, names: list[str], how: TimeFormat) -> None:
     """Refuse datetimes after tomorrow: a log holds what has happened."""
     limit = (datetime.now(UTC) + timedelta(days=1)).timestamp() * 1e6
     frame = nw.from_native(table, eager_only=True)
     for name in names:
-        times = read_times(to_arrow(frame, name), name)
-        late = ~times.missing & (times.micros > limit) & (times.clock == "datetime")
+        times = read_times(to_arrow(frame, name), name, how)
+        late = ~times.missing & (times.micros > limit) & (times.clock != "seconds")
         advice = "Correct these times, or empty the outcome where it means 'never'."
         refuse(
             late,

@@ -1,7 +1,7 @@
 """Durations, from what people write. Everything that takes a duration reads it here.
 
-- Whatever is asked of a log (``lookback``, ``horizon``, ``window``, ``period``) takes text such as ``"21d"``, ``"36h"`` or
-  ``"1d12h"``, a ``timedelta`` (also NumPy's and pandas'), and of a log that counts seconds also a number of seconds. Units
+- Whatever is asked of a log (``lookback``, ``horizon``, ``window``, ``period``) takes text such as ``"21d"``, ``"36h"``,
+  ``"1d12h"`` or ``"P21D"``, a ``timedelta`` (also NumPy's and pandas'), and of a log that counts seconds also a number of seconds. Units
   are w, d, h, min and s, or their names in full. :func:`parse_duration` reads it.
 - The classifier knows no log. Its ``window`` and ``horizon`` are numbers in the unit of ``elapsed``, which is days where that
   comes from a snapshot. :func:`parse_age` reads it.
@@ -34,6 +34,9 @@ _UNITS = {
 _MICROS = {name: length for short, (length, *names) in _UNITS.items() for name in (short, *names)}
 _NUMBER = r"\d+(?:\.\d+)?"
 _PART = re.compile(rf"({_NUMBER})\s*([a-z]+)")
+_ISO = re.compile(  # ISO 8601, as in P14D or PT1.5H
+    rf"p(?=.)(?:(?P<w>{_NUMBER})w)?(?:(?P<d>{_NUMBER})d)?(?:t(?=.)(?:(?P<h>{_NUMBER})h)?(?:(?P<min>{_NUMBER})m)?(?:(?P<s>{_NUMBER})s)?)?"
+)
 
 
 def to_days(micros: Any) -> Any:
@@ -51,7 +54,7 @@ def parse_duration(value: Any, name: str, clock: str = "datetime") -> int:
     >>> parse_duration("36h", "lookback") == parse_duration(timedelta(days=1.5), "lookback")
     True
     """
-    if isinstance(value, str) and clock == "seconds" and re.fullmatch(_NUMBER, value.strip()):
+    if isinstance(value, str) and clock != "datetime" and re.fullmatch(_NUMBER, value.strip()):
         value = float(value)
     if is_number(value):
         micros = _from_seconds(value, name, clock)
@@ -82,7 +85,7 @@ def _from_seconds(value: Any, name: str, clock: str) -> int:
         raise ValueError(f"{name}={value!r} is not a duration.")
     if number > LATEST:
         raise ValueError(f"{name}={value!r} is longer than any log.")
-    if clock != "seconds" and value > 0:
+    if clock == "datetime" and value > 0:
         raise ValueError(
             f"{name}={value!r} has no unit, and this log holds datetimes. Write for example '{value}d' or a timedelta."
         )
@@ -91,7 +94,8 @@ def _from_seconds(value: Any, name: str, clock: str) -> int:
 
 def _from_text(value: str, name: str) -> int:
     text = value.strip().lower()
-    parts = _PART.findall(text)
+    iso = _ISO.fullmatch(text)
+    parts = _PART.findall(text) if iso is None else [(n, unit) for unit, n in iso.groupdict().items() if n]
     for number, unit in parts:
         if unit == "m":
             raise ValueError(
@@ -103,7 +107,7 @@ def _from_text(value: str, name: str) -> int:
                 f"{name}={value!r}: months and years differ in length. Write days, as in "
                 f"'{float(number) * (365 if unit[0] == 'y' else 30):g}d'."
             )
-    if not parts or _PART.sub("", text).strip() or any(unit not in _MICROS for _, unit in parts):
+    if not parts or (iso is None and _PART.sub("", text).strip()) or any(unit not in _MICROS for _, unit in parts):
         raise ValueError(
             f"{name}={value!r} is not a duration. Write a number with a unit (w, d, h, min, s), for example '21d' or '36h'."
         )

@@ -20,14 +20,18 @@ from belated.data.log_columns import (
     check_clocks,
     feature_names,
     match_keys,
+    read_table,
     read_time_column,
     warn_left_out,
 )
+from belated.data.repeated_exports import read_snapshots
 from belated.data.snapshot import Snapshot
-from belated.data.times import NEVER, TimeColumn, parse_instant, show_instant
+from belated.data.times import NEVER, TimeColumn, TimeFormat, parse_instant, show_instant
 from belated.features.field_matrix import FieldMatrix
 from belated.notices import logger
-from belated.tables.frames import decoded, open_table, require, take_rows, to_arrow
+from belated.tables.conditions import Condition
+from belated.tables.frames import decoded, open_table, require, take_rows, to_arrow, without_words
+from belated.tables.missing import words_of
 from belated.tables.refusal import refuse
 from belated.typing import Bools, Ints
 
@@ -35,9 +39,10 @@ from belated.typing import Bools, Ints
 class EventLog:
     """Facts about samples: features, the instant of arrival, and the instant of the outcome if there was one.
 
-    Make one with :meth:`from_frame` or :meth:`from_frames`; then :meth:`snapshot` gives what was known at an instant
+    Make one with :meth:`from_frame`, :meth:`from_frames` or :meth:`from_snapshots`; then :meth:`snapshot` gives what was known at an instant
     and :meth:`matured` the final labels. Times are datetimes (with a zone, or without one and then read as UTC), ISO
-    8601 strings, or seconds as numbers. The rows need not be sorted.
+    8601 strings, or seconds as numbers. The rows need not be sorted. ``notes`` says how times were understood where they
+    could be read in more than one way.
 
     Examples
     --------
@@ -55,39 +60,73 @@ class EventLog:
     ([1, 0, 0], [4.0, 3.0, 1.0], [2.0, nan, nan])
     """
 
-    def __init__(self, frame: Any, arrival: Ints, outcome: Ints, clock: str, zoned: bool, until: int) -> None:
+    def __init__(
+        self,
+        frame: Any,
+        arrival: Ints,
+        outcome: Ints,
+        clock: str,
+        zoned: bool,
+        until: int,
+        na: Sequence[str] = (),
+        notes: Sequence[str] = (),
+    ) -> None:
         self._frame = frame
         self._arrival = arrival
         self._outcome = outcome
         self._clock = clock
         self._zoned = zoned
         self._until = until
+        self.na = tuple(na)
+        self.notes = list(notes)
 
     @classmethod
     def from_frame(
-        cls, frame: Any, *, arrival: str, outcome: str, features: Sequence[str] | None = None, until: Any = None
+        cls,
+        frame: Any,
+        *,
+        arrival: str,
+        outcome: str,
+        features: Sequence[str] | None = None,
+        until: Any = None,
+        outcome_where: str | None = None,
+        time_format: str | None = None,
+        time_unit: str | None = None,
+        na: Sequence[str] = (),
     ) -> EventLog:
         """Read a log from one table.
 
         Parameters
         ----------
-        frame : pandas, polars or pyarrow table
+        frame : table
+            Of pandas, polars or pyarrow, or what Arrow can read: a lazy frame, a DuckDB relation, a stream of batches.
         arrival, outcome : str
             Columns of times. A missing outcome means none has been seen.
         features : sequence of str, optional
             Feature columns; by default all the others.
         until : instant, optional
             How far the log reaches. By default the latest time in it.
+        outcome_where : str, optional
+            An outcome counts only where this holds, as in ``'status == "won"'``; see
+            :class:`belated.tables.conditions.Condition`.
+        time_format : str, optional
+            How times are written as text, where that is not ISO 8601: ``"%d.%m.%Y"``, say, or ``"dayfirst"``.
+        time_unit : {"s", "ms", "us", "ns"}, optional
+            What times count where they are numbers. By default their size tells, and ``notes`` says what was understood.
+        na : sequence of str
+            Words that mean a missing value in features of text, beside empty text.
         """
-        table = open_table(frame, "the log")
+        how = TimeFormat(time_format, time_unit)
+        table, counts = read_table(frame, "the log", outcome_where)
         require(table, [arrival, outcome], "the log")
         chosen = feature_names(features, table, (arrival, outcome), "the log")
         if arrival == outcome:
             raise ValueError(f"arrival and outcome name the same column, {arrival!r}.")
-        arrivals, outcomes = read_time_column(table, arrival), read_time_column(table, outcome)
+        arrivals, outcomes = read_time_column(table, arrival, how), read_time_column(table, outcome, how)
         check_arrivals(arrivals, arrival)
         check_clocks(arrivals, arrival, outcomes, outcome)
-        early = ~outcomes.missing & (outcomes.micros < arrivals.micros)
+        missing = outcomes.missing | ~counts
+        early = ~missing & (outcomes.micros < arrivals.micros)
         refuse(
             early,
             outcome,
@@ -99,9 +138,11 @@ class EventLog:
             table,
             chosen,
             arrivals,
-            np.where(outcomes.missing, NEVER, outcomes.micros),
+            np.where(missing, NEVER, outcomes.micros),
             int(outcomes.micros[~outcomes.missing].max(initial=-NEVER)),
             until,
+            na,
+            _notes({arrival: arrivals, outcome: outcomes}),
         )
 
     @classmethod
@@ -115,20 +156,26 @@ class EventLog:
         outcome: str,
         features: Sequence[str] | None = None,
         until: Any = None,
+        outcome_where: str | None = None,
+        time_format: str | None = None,
+        time_unit: str | None = None,
+        na: Sequence[str] = (),
     ) -> EventLog:
         """Read a log from a table of arrivals and a table of outcomes that share the column ``key``.
 
         The first outcome at or after an arrival counts. Outcomes that match no arrival, or that come before theirs, are
-        left out with an :class:`OutcomeWarning` that counts them.
+        left out with an :class:`OutcomeWarning` that counts them. ``outcome_where`` is about the table of outcomes; the other
+        parameters are those of :meth:`from_frame`.
         """
-        table, events = (
-            open_table(arrivals, "the table of arrivals"),
-            open_table(outcomes, "the table of outcomes", may_be_empty=True),
-        )
+        how = TimeFormat(time_format, time_unit)
+        table = open_table(arrivals, "the table of arrivals")
+        events, counts = read_table(outcomes, "the table of outcomes", outcome_where, may_be_empty=True)
         require(table, [key, arrival], "the table of arrivals")
         chosen = feature_names(features, table, (key, arrival, outcome), "the table of arrivals")
         require(events, [key, outcome], "the table of outcomes")
-        start, end = read_time_column(table, arrival), read_time_column(events, outcome)
+        if not counts.all():
+            events = events.filter(counts.tolist())
+        start, end = read_time_column(table, arrival, how), read_time_column(events, outcome, how)
         check_arrivals(start, arrival)
         check_clocks(start, arrival, end, outcome)
         row_of, keys = match_keys(table, events, key)
@@ -141,12 +188,68 @@ class EventLog:
         )
         unmatched = row_of < 0
         early = ~unmatched & (end.micros < start.micros[row_of])
-        warn_left_out(unmatched, keys, key, "match no arrival")
-        warn_left_out(early, keys, key, "come before their arrival")
+        warn_left_out(early, keys, key, "comes before its arrival", "come before their arrival")
         usable = ~unmatched & ~early
         first = np.full(len(table), NEVER)
         np.minimum.at(first, row_of[usable], end.micros[usable])
-        return cls._build(table, chosen, start, first, int(end.micros[usable].max(initial=-NEVER)), until)
+        latest, notes = int(end.micros[usable].max(initial=-NEVER)), _notes({arrival: start, outcome: end})
+        return cls._build(table, chosen, start, first, latest, until, na, notes)
+
+    @classmethod
+    def from_snapshots(
+        cls,
+        snapshots: Any,
+        *,
+        key: str,
+        arrival: str,
+        outcome: str | None = None,
+        taken: str | None = None,
+        features: Sequence[str] | None = None,
+        outcome_where: str | None = None,
+        time_format: str | None = None,
+        time_unit: str | None = None,
+        na: Sequence[str] = (),
+    ) -> EventLog:
+        """Read a log from copies of one table that were made on different days, where no copy says when a row turned positive.
+
+        The first snapshot in which a row is positive dates its outcome. Features are those of the first snapshot that has the
+        row: later ones may know more than was known at arrival. Rows that arrived before the first snapshot could have seen
+        them arrive are left out, since nobody knows when they turned positive, and ``notes`` says how many.
+
+        Parameters
+        ----------
+        snapshots : mapping of instants to tables, sequence of pairs (instant, table), or one table
+            A date without a time means the end of that day where rows of the day are in it.
+        key, arrival : str
+            Columns of every table.
+        outcome : str, optional
+            A column of truth values, or 0 and 1. Not needed where ``outcome_where`` says what is positive.
+        taken : str, optional
+            Of one table, the column that says when each row was copied.
+        features, outcome_where, time_format, time_unit, na
+            As in :meth:`from_frame`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> day1 = pd.DataFrame({"id": [1, 2], "day": ["2024-03-01"] * 2, "paid": [False, False]})
+        >>> day2 = pd.DataFrame({"id": [1, 2, 3], "day": ["2024-03-01"] * 2 + ["2024-03-02"], "paid": [True, False, False]})
+        >>> log = EventLog.from_snapshots({"2024-03-01": day1, "2024-03-02": day2}, key="id", arrival="day", outcome="paid")
+        >>> log.snapshot("2024-03-02").delay.tolist()
+        [1.0, nan, nan]
+        """
+        history = read_snapshots(
+            snapshots, key, arrival, outcome, taken, outcome_where, TimeFormat(time_format, time_unit)
+        )
+        others = tuple(name for name in (key, arrival, outcome, taken) if name is not None)
+        looked_at = [] if outcome_where is None else Condition(outcome_where).columns
+        chosen = feature_names(features, history.table, others, "the snapshots")
+        if features is None:
+            chosen = [name for name in chosen if name not in looked_at]
+        log = cls._build(
+            history.table, chosen, history.arrivals, history.outcome, history.until, None, na, history.notes
+        )
+        return log
 
     @classmethod
     def open(cls, folder: str | Path) -> EventLog:
@@ -171,6 +274,8 @@ class EventLog:
         outcome: Ints,
         latest_outcome: int,
         until: Any,
+        na: Sequence[str],
+        notes: Sequence[str],
     ) -> EventLog:
         latest = max(int(arrivals.micros.max()), latest_outcome)
         reach = latest if until is None else parse_instant(until, "until", arrivals.clock)
@@ -179,14 +284,17 @@ class EventLog:
                 f"until={until!r} is before the latest time in the log, {show_instant(latest, arrivals.clock)}."
             )
         now = (datetime.now(UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
-        if arrivals.clock == "datetime" and reach > max(latest, now + DAY):
+        if arrivals.clock != "seconds" and reach > max(latest, now + DAY):
             raise ValueError(
                 f"until={until!r} is in the future, and what happens until then is not known yet: labels would count as final that are "
                 f"not. Leave it out, or give the time when the log was written."
             )
-        frame = table.select(list(features)).to_native()
-        log = cls(frame, arrivals.micros, outcome, arrivals.clock, arrivals.zoned, reach)
+        words = words_of(na)
+        frame = without_words(table.select(list(features)), words).to_native()
+        log = cls(frame, arrivals.micros, outcome, arrivals.clock, arrivals.zoned, reach, words, notes)
         logger.info("%r", log)
+        for note in notes:
+            logger.info("%s", note)
         return log
 
     @property
@@ -203,7 +311,7 @@ class EventLog:
 
     @property
     def clock(self) -> str:
-        """``"datetime"`` or ``"seconds"``."""
+        """``"datetime"``, ``"epoch"`` or ``"seconds"``; see :mod:`belated.data.times`."""
         return self._clock
 
     @property
@@ -358,3 +466,11 @@ class EventLog:
             delay_micros=np.where(known, delay, NEVER),
             horizon=None if horizon is None else limit / DAY,
         )
+
+
+def _notes(columns: dict[str, TimeColumn]) -> list[str]:
+    return [
+        f"Column {name!r} is read {column.note} (--time-unit, or time_unit= in Python, to overrule)."
+        for name, column in columns.items()
+        if column.note
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Any
@@ -11,22 +12,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from belated.data.times import TimeColumn, read_times, refuse_zoneless, show_instant
+from belated.data.times import TimeColumn, TimeFormat, read_times, refuse_zoneless, show_instant, whether_not_when
 from belated.notices import warn
-from belated.tables.frames import decoded, is_text, require, to_arrow
+from belated.tables.conditions import Condition
+from belated.tables.frames import decoded, is_text, open_table, require, to_arrow
 from belated.tables.refusal import refuse
 from belated.typing import Bools, Ints
+
+_MANY_UNMATCHED = 0.5  # of the outcomes: then the keys of both sides are shown
 
 
 class OutcomeWarning(UserWarning):
     """Some outcomes in the log could not be used; the message says how many and why."""
 
 
-def read_time_column(table: nw.DataFrame[Any], name: str) -> TimeColumn:
+def read_time_column(table: nw.DataFrame[Any], name: str, how: TimeFormat) -> TimeColumn:
     column = table.get_column(name)
     if column.dtype == nw.Object:
         _check_objects(column.to_list(), name)
-    return read_times(to_arrow(table, name), name)
+    times = read_times(to_arrow(table, name), name, how)
+    return times
 
 
 def _check_objects(values: list[Any], name: str) -> None:
@@ -38,6 +43,19 @@ def _check_objects(values: list[Any], name: str) -> None:
         refuse_zoneless(naive, name, values)
     if zoned.any() or naive.any():
         refuse(days, name, "{count} a date beside others that are times", values, "Write all of them as times.")
+
+
+def read_table(
+    frame: Any, what: str, outcome_where: str | None, may_be_empty: bool = False
+) -> tuple[nw.DataFrame[Any], Bools]:
+    """A table, and for each row whether its outcome counts."""
+    table = open_table(frame, what, may_be_empty)
+    if outcome_where is None:
+        return table, np.ones(len(table), dtype=bool)
+    condition = Condition(outcome_where, "outcome_where")
+    require(table, condition.columns, what)
+    columns = {name: to_arrow(table, name) for name in condition.columns}
+    return table, condition.holds(pa.table(columns)) if len(table) else np.zeros(0, dtype=bool)
 
 
 def feature_names(features: Any, table: nw.DataFrame[Any], others: Sequence[str], what: str) -> list[str]:
@@ -77,7 +95,10 @@ def check_arrivals(arrivals: TimeColumn, name: str) -> None:
 def check_clocks(arrivals: TimeColumn, arrival: str, outcomes: TimeColumn, outcome: str) -> None:
     if outcomes.clock == "empty":
         return
-    if arrivals.clock != outcomes.clock:
+    flags = outcomes.clock == "seconds" and set(np.unique(outcomes.micros[~outcomes.missing])) <= {0, 1_000_000}
+    if arrivals.clock != "seconds" and flags:
+        raise whether_not_when(outcome, "0 and 1")
+    if "seconds" in (arrivals.clock, outcomes.clock) and arrivals.clock != outcomes.clock:
         raise ValueError(
             f"column {arrival!r} holds {arrivals.clock} but column {outcome!r} holds {outcomes.clock}: use one kind for both."
         )
@@ -89,50 +110,91 @@ def check_clocks(arrivals: TimeColumn, arrival: str, outcomes: TimeColumn, outco
         )
 
 
-def match_keys(table: nw.DataFrame[Any], events: nw.DataFrame[Any], key: str) -> tuple[Ints, list[Any]]:
+def match_keys(table: nw.DataFrame[Any], events: nw.DataFrame[Any], key: str) -> tuple[Ints, pa.Array]:
     """For each outcome the row of its arrival, or -1; and the outcomes' keys."""
-    ours, theirs = (_keys(to_arrow(frame, key)) for frame in (table, events))
-    nulls = np.asarray(ours.is_null())
-    missing = ["missing"] * len(nulls)
-    refuse(nulls, key, "{count} missing in the table of arrivals", missing, "Drop these rows or give them keys.")
-    if theirs.null_count == len(theirs):
-        theirs = theirs.cast(ours.type)
-    if not ours.type.equals(theirs.type):
-        raise ValueError(
-            f"column {key!r} holds {ours.type} in the table of arrivals and {theirs.type} in the table of outcomes. Convert one of them."
-        )
-    first_row = np.asarray(pc.index_in(ours, value_set=ours))
+    ours, theirs = (to_arrow(frame, key) for frame in (table, events))
+    shown = f"{_examples(ours)} in the table of arrivals and {_examples(theirs)} in the table of outcomes"
+    ours, theirs = read_keys(ours, key), read_keys(theirs, key)
+    refuse_unfit_keys(ours, key, "the table of arrivals")
+    alike = ours.type.equals(theirs.type) or theirs.null_count == len(theirs)
+    if not alike:  # numbers and text
+        ours, theirs = ours.cast(pa.large_string()), theirs.cast(pa.large_string())
+    found = pc.index_in(theirs, value_set=ours)
+    if found.null_count == len(found) and len(theirs):
+        padded = len(_stripped(theirs) & _stripped(ours))
+        hint = f"Without padding {padded} would match: write" if padded else "Write"
+        if padded or not alike:
+            raise ValueError(
+                f"column {key!r}: no outcome matches an arrival. Keys are {shown}. {hint} both in the same way."
+            )
+    unmatched = np.asarray(found.is_null())
+    advice = f" Keys are {shown}." if unmatched.sum() > _MANY_UNMATCHED * len(unmatched) else ""
+    warn_left_out(unmatched, theirs, key, "matches no arrival", "match no arrival", advice)
+    return np.asarray(found.fill_null(-1)).astype(np.int64), theirs
+
+
+def refuse_unfit_keys(keys: pa.Array, key: str, where: str) -> None:
+    """Refuse keys that are missing, or there twice."""
+    nulls = np.asarray(keys.is_null())
+    refuse(nulls, key, f"{{count}} missing in {where}", ["missing"] * len(nulls), "Drop these rows or give them keys.")
+    first_row = np.asarray(pc.index_in(keys, value_set=keys))
     repeated = first_row != np.arange(len(first_row))
     refuse(
         repeated,
         key,
-        "{count} a repeat of an earlier key",
-        ours.to_pylist() if repeated.any() else [],
+        "{count} a repeat of an earlier key" + (f" in {where}" if "snapshot" in where else ""),
+        keys.to_pylist() if repeated.any() else [],
         "Keep one row for each key.",
     )
-    found = pc.index_in(theirs, value_set=ours)
-    row_of = np.asarray(found.fill_null(-1)).astype(np.int64)
-    return row_of, theirs
 
 
-def _keys(column: pa.Array) -> pa.Array:
-    """Keys as whole numbers or as text."""
+def read_keys(column: pa.Array, name: str) -> pa.Array:
+    """Keys as whole numbers where they are, else as text."""
     column = decoded(column)
-    if pa.types.is_integer(column.type) and not pa.types.is_uint64(column.type):
+    kind = column.type
+    if pa.types.is_floating(kind) and len(column):
+        numbers = np.asarray(column.fill_null(np.nan), dtype=np.float64)
+        known = numbers[~np.isnan(numbers)]
+        if np.abs(known).max(initial=0.0) >= 2**53:
+            raise ValueError(
+                f"column {name!r} holds keys as floating-point numbers, such as {known[np.argmax(np.abs(known))]:.0f}, which have lost "
+                f"digits. Read the column as text or as whole numbers."
+            )
+        if (known == np.rint(known)).all():
+            return pa.array(numbers, from_pandas=True).cast(pa.int64())
+    if pa.types.is_uint64(kind):
+        small = column.null_count == len(column) or pc.max(column).as_py() < 2**63
+        return column.cast(pa.int64()) if small else column.cast(pa.large_string())
+    if pa.types.is_integer(kind):
         return column.cast(pa.int64())
-    if is_text(column.type) or pa.types.is_null(column.type):
+    if is_text(kind) or pa.types.is_null(kind):
         return column.cast(pa.large_string())
     return pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.large_string())
 
 
-def warn_left_out(rows: Bools, keys: Any, key: str, what: str) -> None:
+def _examples(column: pa.Array) -> str:
+    values = list(dict.fromkeys(value for value in column.slice(0, 100).to_pylist() if value is not None))[:3]
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    return f"{', '.join(map(repr, values)) or 'all missing'} ({'text' if is_text(kind) else kind})"
+
+
+def _stripped(keys: pa.Array) -> set[str]:
+    """Keys without what padding adds: blanks, zeros in front, and the .0 of a number."""
+    return {
+        re.sub(r"\.0$", "", str(key).strip().lstrip("0"))
+        for key in keys.slice(0, 100_000).to_pylist()
+        if key is not None
+    }
+
+
+def warn_left_out(rows: Bools, keys: Any, key: str, one: str, many: str, advice: str = "") -> None:
     """Warn of outcomes that could not be used: how many, why, and the first of them."""
     count = int(rows.sum())
     if count:
         first = int(np.argmax(rows))
         warn(
-            f"{count} of {len(rows)} outcomes {what} and were left out, the first at row {first} of the outcomes "
-            f"({key}={keys[first].as_py()!r}).",
+            f"{count} of {len(rows)} outcomes {f'{one} and was' if count == 1 else f'{many} and were'} left out, the first at row "
+            f"{first} of the outcomes ({key}={keys[first].as_py()!r}).{advice}",
             OutcomeWarning,
             stacklevel=4,
         )

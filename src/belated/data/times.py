@@ -1,14 +1,17 @@
 """Instants, from what people write to integer microseconds; durations are in :mod:`belated.data.durations`.
 
-Inside the library an instant is an int64 count of microseconds since 1970-01-01 UTC. A log keeps one of two clocks:
+Inside the library an instant is an int64 count of microseconds since 1970-01-01 UTC. A log keeps one of three clocks:
 
-- ``"datetime"``: columns of datetimes, dates or ISO 8601 strings. Without a zone they are read as UTC.
-- ``"seconds"``: columns of whole or fractional seconds, counted from any origin (Criteo's logs start near 0).
+- ``"datetime"``: columns of datetimes, dates, or text (ISO 8601, or of a format that is named). Without a zone they are read
+  as UTC. Numbers of milliseconds, microseconds or nanoseconds since 1970 belong here too: their size betrays them.
+- ``"epoch"``: columns of seconds since 1970. Instants are shown as dates, and may be given as dates or as seconds.
+- ``"seconds"``: columns of seconds counted from any other origin (Criteo's logs start near 0).
 """
 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -18,16 +21,47 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from belated.data.durations import LATEST, is_number, to_float
+from belated.data.time_formats import DAY_FIRST, fitting_formats, parse_formatted
 from belated.tables.frames import decoded, is_text
+from belated.tables.missing import WORDS_FOR_NOTHING
 from belated.tables.refusal import refuse
 from belated.typing import Bools, Floats, Ints
 
 NEVER = np.iinfo(np.int64).max
+_UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0, "ns": 1e-3}  # microseconds in each
+_UNIT_NAMES = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
+_FIRST_EPOCH = 1e8  # seconds: 1973; numbers from here on count from 1970
+_LARGEST = {"s": LATEST / 1e6, "ms": LATEST / 1e3, "us": float(LATEST), "ns": 1e3 * LATEST}
+
+
+@dataclass(frozen=True)
+class TimeFormat:
+    """How times are written, where that is not to be guessed.
+
+    ``format`` is that of text, with the codes of ``strftime`` (``"%d.%m.%Y"``), or ``"dayfirst"``; ``unit`` is what numbers
+    count: ``"s"``, ``"ms"``, ``"us"`` or ``"ns"``.
+    """
+
+    format: str | None = None
+    unit: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.unit is not None and self.unit not in _UNITS:
+            raise ValueError(f"time_unit={self.unit!r} is not known; choose s, ms, us or ns.")
+        if self.format is not None and self.format != DAY_FIRST and "%" not in self.format:
+            raise ValueError(
+                f"time_format={self.format!r} is not a format. Write for example '%d.%m.%Y' or '%m/%d/%y %H:%M', or dayfirst."
+            )
+
+
+_AS_WRITTEN = TimeFormat()
 
 
 def parse_instant(value: Any, name: str, clock: str) -> int:
     """Read an instant: ISO text, ``datetime``, ``date`` or ``datetime64``, or seconds for a log in seconds."""
-    if clock == "seconds":
+    if clock != "datetime" and isinstance(value, str) and re.fullmatch(r"\s*-?\d+(\.\d+)?\s*", value):
+        value = float(value)
+    if clock == "seconds" or (clock == "epoch" and is_number(value)):
         if not is_number(value) or not math.isfinite(to_float(value)):
             raise ValueError(
                 f"{name}={value!r}: this log counts seconds, so give a number of seconds on the same clock."
@@ -67,15 +101,19 @@ class TimeColumn:
     missing: Bools
     clock: str  # "datetime", "seconds", or "empty" when every value is missing
     zoned: bool
+    note: str = ""  # how numbers were understood
 
 
-def read_times(column: pa.Array, name: str) -> TimeColumn:
-    """Read one Arrow column as instants; empty text counts as missing."""
+def read_times(column: pa.Array, name: str, how: TimeFormat = _AS_WRITTEN) -> TimeColumn:
+    """Read one Arrow column as instants; empty text and the usual words for nothing count as missing."""
     column = decoded(column)
     kind = column.type
+    if how.format is not None and pa.types.is_integer(kind):
+        column, kind = column.cast(pa.large_string()), pa.large_string()
     if is_text(kind):
         text = pc.utf8_trim_whitespace(column)
-        column = _parse_text(pc.if_else(pc.equal(text, ""), None, text), name)
+        text = pc.if_else(pc.is_in(text, value_set=pa.array(WORDS_FOR_NOTHING, text.type)), None, text)
+        column = _parse_text(text, name, how)
         kind = column.type
     missing = np.asarray(column.is_null())
     if missing.all():
@@ -93,19 +131,37 @@ def read_times(column: pa.Array, name: str) -> TimeColumn:
         _plausible(micros / 1e6, missing, name, micros.view("M8[us]"), "Empty the outcome where it means 'never'.")
         return TimeColumn(micros, missing, "datetime", zoned)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        seconds = np.asarray(column.cast(pa.float64(), safe=False).fill_null(np.nan))
-        missing = np.isnan(seconds)
-        advice = "Divide milliseconds by 1e3 (nanoseconds by 1e9), or pass datetimes."
-        _plausible(seconds, missing, name, seconds, advice)
-        if not missing.all() and _look_like_dates(seconds[~missing]):
-            raise ValueError(
-                f"column {name!r} holds numbers such as {seconds[~missing][0]:.0f}, which look like dates written YYYYMMDD, not like seconds. Parse them first."
-            )
-        clock = "empty" if missing.all() else "seconds"
-        return TimeColumn(np.rint(np.where(missing, 0.0, seconds) * 1e6).astype(np.int64), missing, clock, False)
-    raise ValueError(
-        f"column {name!r} holds {kind}, which is no time. Pass datetimes, ISO 8601 strings, or seconds as numbers."
-    )
+        return _read_numbers(column, name, how)
+    if pa.types.is_boolean(kind):
+        raise whether_not_when(name, "bool")
+    raise ValueError(f"column {name!r} holds {kind}, which is no time. Pass datetimes, text, or seconds as numbers.")
+
+
+def _read_numbers(column: pa.Array, name: str, how: TimeFormat) -> TimeColumn:
+    numbers = np.asarray(column.cast(pa.float64(), safe=False).fill_null(np.nan))
+    missing = np.isnan(numbers)
+    known = numbers[~missing]
+    if not len(known):
+        return TimeColumn(np.zeros(len(numbers), dtype=np.int64), missing, "empty", False)
+    if how.unit is None and _look_like_dates(known):
+        raise ValueError(
+            f"column {name!r} holds numbers such as {known[0]:.0f}, which look like dates written YYYYMMDD, not like seconds. Say "
+            f"--time-format %Y%m%d (time_format= in Python)."
+        )
+    unit = how.unit or next((u for u, most in _LARGEST.items() if np.abs(known).max() <= most), "s")
+    seconds = numbers * (_UNITS[unit] / 1e6)
+    advice = "Correct these times, or empty them where they mean 'never'; --time-unit says what numbers count."
+    _plausible(seconds, missing, name, numbers, advice)
+    if pa.types.is_integer(column.type) and unit != "ns":  # exact, where a float has too few digits
+        micros = np.asarray(column.cast(pa.int64()).fill_null(0)) * int(_UNITS[unit])
+    else:
+        micros = np.rint(np.where(missing, 0.0, numbers) * _UNITS[unit]).astype(np.int64)
+    since_1970 = bool(np.abs(seconds[~missing]).min() >= _FIRST_EPOCH)
+    if not since_1970:
+        return TimeColumn(micros, missing, "seconds", False, "" if unit == "s" else f"as {_UNIT_NAMES[unit]}")
+    first = show_instant(int(micros[~missing].min()), "datetime")
+    note = f"as {_UNIT_NAMES[unit]} since 1970, the first of them {first}"
+    return TimeColumn(micros, missing, "epoch" if unit == "s" else "datetime", True, note)
 
 
 def _plausible(seconds: Floats, missing: Bools, name: str, values: Any, advice: str) -> None:
@@ -121,8 +177,13 @@ def _look_like_dates(seconds: Floats) -> bool:
     return bool(((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).all())
 
 
-def _parse_text(text: pa.Array, name: str) -> pa.Array:
-    for target in (pa.timestamp("us"), pa.timestamp("us", tz="UTC")):
+def _parse_text(text: pa.Array, name: str, how: TimeFormat) -> pa.Array:
+    if how.format is not None:
+        stamps, bad = parse_formatted(text, how.format)
+        values = _Shown(text)
+        refuse(bad, name, f"{{count}} not of the format {how.format}", values, "Correct these rows, or the format.")
+        return stamps
+    for target in (pa.timestamp("us"), pa.timestamp("us", tz="UTC"), pa.int64()):
         try:
             return text.cast(target)
         except pa.ArrowInvalid:
@@ -137,12 +198,43 @@ def _parse_text(text: pa.Array, name: str) -> pa.Array:
         except ValueError:
             bad[row] = True
             parsed.append(None)
-    refuse(bad, name, "{count} no ISO 8601 time", values, "Write times as '2024-03-01T12:00:00' or parse them first.")
+    refuse(bad, name, "{count} no ISO 8601 time", values, _advice(text))
     zoned = np.array([v is not None and v.tzinfo is not None for v in parsed])
     if zoned.any():
         refuse_zoneless(np.array([v is not None and v.tzinfo is None for v in parsed]), name, values)
         return pa.array([None if v is None else v.astimezone(UTC) for v in parsed], pa.timestamp("us", tz="UTC"))
     return pa.array(parsed, pa.timestamp("us"))
+
+
+def whether_not_when(name: str, what: str) -> ValueError:
+    """The complaint about an outcome that is a flag."""
+    return ValueError(
+        f"column {name!r} holds {what}, which is no time. It says whether there was an outcome, and not when. A column with the time of the outcome is "
+        f"needed, empty where there is none yet; the time of the last update is another thing, since any later change moves it. Where "
+        f"the table keeps nothing but the latest state, two or more exports of it from different days will do: the first one in "
+        f"which a row is positive dates its outcome. Use --snapshots with --key (EventLog.from_snapshots in Python)."
+    )
+
+
+class _Shown:
+    """Values, read only for the one that is shown."""
+
+    def __init__(self, values: pa.Array) -> None:
+        self.values = values
+
+    def __getitem__(self, row: int) -> Any:
+        return self.values[row].as_py()
+
+
+def _advice(text: pa.Array) -> str:
+    """What to do about text that is no ISO 8601: the format that it fits, where there is one."""
+    found = fitting_formats(text)
+    if not found:
+        return "Say how they are written with --time-format (time_format= in Python), or write them as '2024-03-01T12:00:00'."
+    if len(found) == 1:
+        return f"They look like {found[0]}: say --time-format '{found[0]}' (time_format= in Python)."
+    either = " or ".join(f"--time-format '{form}'" for form in found)
+    return f"They may be read in two ways, and only you know which: say {either} (time_format= in Python)."
 
 
 def refuse_zoneless(naive: Bools, name: str, values: Any) -> None:

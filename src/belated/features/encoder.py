@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, TypeAlias
 
@@ -21,11 +22,13 @@ from belated.features.column_encodings import (
     read_feature,
 )
 from belated.tables.frames import open_table, require
+from belated.tables.missing import EMPTY_TEXT, missing_words, words_of
 from belated.typing import Floats
 
 Matrix: TypeAlias = Any  # a float64 array or a CSR matrix
 
 _DENSE_ABOVE = 0.5
+BEFORE_NA = ("NA", "NaN", "nan", "NULL", "null", "None")
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -35,7 +38,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
       of them. A value not seen in training has no entry.
     - Numbers: one column for each of ``buckets`` quantile ranges, so that a linear model can bend; or one standardised
       column with ``numbers="standardise"``.
-    - A missing value is a category of its own, also for numbers.
+    - A missing value is a category of its own, also for numbers. Empty text is missing, and so are the words of ``na``.
     - Dates and nested values are refused: say what about them matters.
 
     A category that is written as a number (an id) must be converted to text or to a categorical type first, or it is
@@ -48,6 +51,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Columns that all hashed fields share; :mod:`belated.features.hashing` says where a value goes.
     numbers : {"buckets", "standardise"}
     buckets : int
+    na : sequence of str
+        Words that mean a missing value where they are text, beside empty text.
 
     Attributes
     ----------
@@ -69,13 +74,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     [0.0, 1.0, 0.0, 1.0, 0.0, 0.0]
     """
 
+    na: Sequence[str] = BEFORE_NA  # of an encoder in a model file from before there was this parameter
+
     def __init__(
-        self, max_categories: int = 1000, hash_columns: int = 2**18, numbers: str = "buckets", buckets: int = 10
+        self,
+        max_categories: int = 1000,
+        hash_columns: int = 2**18,
+        numbers: str = "buckets",
+        buckets: int = 10,
+        na: Sequence[str] = (),
     ) -> None:
         self.max_categories = max_categories
         self.hash_columns = hash_columns
         self.numbers = numbers
         self.buckets = buckets
+        self.na = na
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> TableEncoder:
         """Learn the encoding of a table; ``y`` is not looked at, and weights count as repetitions."""
@@ -86,7 +99,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         columns: dict[str, EncodedColumn] = {}
         offset = 0
         for name in frame.columns:
-            columns[name] = column = self._learn(read_feature(frame, name), name, weight, offset)
+            values = missing_words(read_feature(frame, name), [*EMPTY_TEXT, *words_of(self.na)])
+            columns[name] = column = self._learn(values, name, weight, offset)
             offset += column.size
         hashed = [column for column in columns.values() if isinstance(column, HashedColumn)]
         for field in hashed:
@@ -109,7 +123,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         n, k = len(frame), len(self.columns_)
         indices, values = np.zeros((n, k), dtype=np.int32), np.zeros((n, k))
         for j, (name, column) in enumerate(self.columns_.items()):
-            column.encode(read_feature(frame, name), name, indices[:, j], values[:, j])
+            # A word that was a value in training stays one.
+            words = [word for word in (*EMPTY_TEXT, *self.na) if word not in getattr(column, "categories", ())]
+            column.encode(missing_words(read_feature(frame, name), words), name, indices[:, j], values[:, j])
         matrix = sparse.csr_array(
             (values.ravel(), indices.ravel(), np.arange(0, n * k + 1, max(k, 1), dtype=np.int32)[: n + 1]),
             shape=(n, self.n_columns_),

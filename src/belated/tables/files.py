@@ -1,155 +1,155 @@
-"""Tables in files: Parquet, or text separated by commas or tabs, also gzipped, or a folder of such files.
+"""Files: which ones a name means, of what kind they are, and what is in them where they are compressed.
 
-What can go wrong with a file is said here, once, in terms of the file.
+A name is that of a file, of a folder (with all files in it, also in folders such as ``day=2024-03-01``), or a pattern such as
+``clicks-*.csv``.
 """
 
 from __future__ import annotations
 
+import glob
 import gzip
-import io
+import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import unquote
+from zipfile import BadZipFile, ZipFile
 
 import pyarrow as pa
-import pyarrow.csv as pcsv
-import pyarrow.parquet as pq
-
-from belated.tables.frames import is_text
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".tab": "\t"}
-_KINDS = {"text": pa.string(), "number": pa.float64(), "boolean": pa.bool_()}
-PARQUET = {".parquet", ".pq"}
+_SUFFIXES = {".pq": ".parquet", ".parquet": ".parquet", ".arrow": ".arrow", ".feather": ".arrow", ".ipc": ".arrow"}
+_SUFFIXES |= {".jsonl": ".jsonl", ".ndjson": ".jsonl", ".json": ".jsonl"} | {name: name for name in DELIMITERS}
+_COMPRESSED = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
-def read_table(path: str | Path, kinds: Mapping[str, str] | None = None) -> pa.Table:
-    """Read a file, or all files of a folder, as one table.
+@dataclass(frozen=True)
+class DataFile:
+    """A file, its kind (``".parquet"``, ``".arrow"``, ``".jsonl"`` or that of a text file), and what its folders say of its rows."""
 
-    ``kinds`` says of columns whether they hold ``"text"``, ``"number"`` or ``"boolean"`` (see :func:`belated.tables.frames.kinds_of`); a text file
-    cannot say so itself, and what its other columns hold is guessed from them.
-    """
-    path, kinds = Path(path), kinds or {}
-    if not path.exists():
-        raise ValueError(f"{path}: there is no such file or folder.")
-    if not path.is_dir():
-        return _read(path, kinds)
-    files = sorted(f for f in path.iterdir() if kind_of_file(f) and not f.name.startswith((".", "_")))
-    if not files:
-        raise ValueError(f"{path}: the folder holds no file that ends in {_known()}.")
-    tables = [_read(file, kinds) for file in files]
-    for file, table in zip(files[1:], tables[1:], strict=True):
-        if table.column_names != tables[0].column_names:
-            differ = sorted(set(table.column_names) ^ set(tables[0].column_names)) or ["their order"]
-            raise ValueError(f"{path}: the columns of {file.name} and {files[0].name} differ in {', '.join(differ)}.")
-    try:
-        return pa.concat_tables(tables, promote_options="permissive")
-    except pa.ArrowInvalid as error:
-        raise ValueError(f"{path}: the files do not fit together: {error}.") from None
+    path: Path
+    kind: str
+    of_folders: dict[str, str | None] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+
+def find_files(names: Sequence[str | Path], any_text: bool = False) -> list[DataFile]:
+    """All files that the names mean; with ``any_text``, files whose names do not say what they are count as text."""
+    found = []
+    for name in names:
+        path = Path(name)
+        if path.is_dir():
+            found += _in_folder(path)
+        elif path.exists():
+            found.append(_data_file(path, any_text))
+        elif glob.has_magic(str(name)):
+            matches = [Path(match) for match in sorted(glob.glob(str(name), recursive=True))]
+            if not matches:
+                raise ValueError(f"{name}: no file matches this.")
+            for match in matches:
+                found += _in_folder(match) if match.is_dir() else [_data_file(match, any_text)]
+        else:
+            raise ValueError(f"{name}: there is no such file or folder.")
+    return found
 
 
 def kind_of_file(path: Path) -> str:
-    """``".parquet"``, or the suffix of a text file before any ``.gz``; empty where it is neither."""
+    """The kind that a file's name says, before any ``.gz`` and the like; empty where it says none."""
     suffixes = [s.lower() for s in path.suffixes]
-    if suffixes and suffixes[-1] == ".gz":
+    if suffixes and suffixes[-1] in {*_COMPRESSED, ".zip"}:
         suffixes.pop()
-    last = suffixes[-1] if suffixes else ""
-    return ".parquet" if last in PARQUET else last if last in DELIMITERS else ""
+    return _SUFFIXES.get(suffixes[-1] if suffixes else "", "")
 
 
-def _known() -> str:
-    return ", ".join([*sorted(PARQUET), *sorted(DELIMITERS)]) + " (text also with .gz)"
+def is_text_kind(kind: str) -> bool:
+    return kind in DELIMITERS
 
 
-def _read(path: Path, kinds: Mapping[str, str]) -> pa.Table:
+def is_compressed(path: Path) -> bool:
+    return path.suffix.lower() in {*_COMPRESSED, ".zip"}
+
+
+def known_suffixes() -> str:
+    return ", ".join(sorted(_SUFFIXES))
+
+
+def _data_file(path: Path, any_text: bool, of_folders: dict[str, str | None] | None = None) -> DataFile:
     kind = kind_of_file(path)
-    if not kind:
-        raise ValueError(f"{path.name}: its name must end in {_known()}, so that it is clear how to read it.")
-    if path.stat().st_size == 0:
-        raise ValueError(f"{path.name}: the file is empty.")
-    table = _read_parquet(path) if kind == ".parquet" else _read_text(path, DELIMITERS[kind], kinds)
-    if table.num_rows == 0:
-        raise ValueError(f"{path.name}: the file has columns but no rows.")
-    names = table.column_names
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
+    if not kind and path.suffix.lower() == ".zip":
+        kind = kind_of_file(Path(_only_member(path)))
+    if not kind and not any_text:
         raise ValueError(
-            f"{path.name}: several columns are named {', '.join(map(repr, repeated))}. Rename or drop them."
+            f"{path.name}: its name must end in {known_suffixes()} (also with .gz, .zst, .bz2 or .zip after it), so that it is "
+            f"clear how to read it. Of a text file, --sep says it too."
         )
-    return table.cast(pa.schema([f.with_type(pa.large_string()) if is_text(f.type) else f for f in table.schema]))
+    if path.is_file() and path.stat().st_size == 0:
+        raise ValueError(f"{path.name}: the file is empty.")
+    return DataFile(path, kind or ".csv", of_folders or {})
 
 
-def _read_parquet(path: Path) -> pa.Table:
-    try:
-        table = pq.read_table(path)
-        table.validate(full=True)  # of damaged text, which nobody else looks at
-        list(table.column_names)
-        return table
-    except (pa.ArrowInvalid, pa.ArrowException, OSError, ValueError) as error:
+def _in_folder(folder: Path) -> list[DataFile]:
+    files = []
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder)
+        if path.is_file() and kind_of_file(path) and not any(part.startswith((".", "_")) for part in inside.parts):
+            files.append(_data_file(path, False, _said_by(inside.parent.parts)))
+    if not files:
         raise ValueError(
-            f"{path.name}: not a whole Parquet file ({_first_line(error)}). Was it cut off while copying? Write it again."
+            f"{folder}: the folder holds no file that ends in {known_suffixes()} (also with .gz and the like)."
+        )
+    return files
+
+
+def _said_by(folders: Sequence[str]) -> dict[str, str | None]:
+    """What folders such as ``day=2024-03-01`` say of the rows in them.
+
+    >>> _said_by(["day=2024-03-01", "more", "country=A%20B"])
+    {'day': '2024-03-01', 'country': 'A B'}
+    """
+    pairs = [re.fullmatch(r"([^=]+)=(.*)", folder) for folder in folders]
+    return {unquote(p[1]): None if p[2] == _NO_VALUE else unquote(p[2]) for p in pairs if p}
+
+
+def content_of(path: Path) -> bytes:
+    """What is in a file, uncompressed."""
+    suffix = path.suffix.lower()
+    try:
+        if suffix == ".zip":
+            with ZipFile(path) as archive:
+                return archive.read(_only_member(path))
+        if suffix == ".gz":
+            with gzip.open(path, "rb") as file:
+                return file.read()
+        if suffix in _COMPRESSED:
+            with pa.input_stream(str(path), compression=_COMPRESSED[suffix]) as stream:
+                return stream.read()
+        return path.read_bytes()
+    except (OSError, EOFError, zlib.error, BadZipFile, pa.ArrowException) as error:
+        if not is_compressed(path):
+            raise
+        raise ValueError(
+            f"{path.name}: not a whole {_COMPRESSED.get(suffix, 'zip')} file ({first_line(error)}). Compress it again."
         ) from None
 
 
-def _read_text(path: Path, delimiter: str, kinds: Mapping[str, str]) -> pa.Table:
-    header = _header(path)
-    if delimiter not in header:
-        other = max((d for d in ",;\t|" if d != delimiter), key=header.count)
-        if header.count(other):
-            names = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
-            raise ValueError(
-                f"{path.name}: the first line has no {names[delimiter]}, but {header.count(other)} {names[other]}. Separate "
-                f"columns by commas (.csv) or tabs (.tsv)."
-            )
+def _only_member(path: Path) -> str:
+    """The name of the one file in an archive."""
     try:
-        table = pcsv.read_csv(
-            io.BytesIO(_bytes(path)) if path.suffix == ".gz" else path,
-            parse_options=pcsv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            convert_options=pcsv.ConvertOptions(
-                column_types={name: _KINDS[kind] for name, kind in kinds.items()},
-                strings_can_be_null=True,
-                null_values=["", "NA", "NaN", "nan", "NULL", "null", "None"],
-            ),
-        )
-    except pa.ArrowInvalid as error:
-        text = _first_line(error)
-        if "Expected" in text and "columns" in text:
-            advice = "Every line must have as many fields as the first; quote fields that hold the separator."
-        else:
-            advice = "Is it text in columns?"
-        raise ValueError(f"{path.name}: cannot be read ({text}). {advice}") from None
-    try:
-        list(table.column_names)
-    except UnicodeDecodeError:
-        raise ValueError(f"{path.name}: the names of its columns are not UTF-8. Save the file as UTF-8.") from None
-    bytes_ = [field.name for field in table.schema if pa.types.is_binary(field.type)]
-    if bytes_:
+        with ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if not name.endswith("/") and not name.startswith("__MACOSX")]
+    except BadZipFile as error:
+        raise ValueError(f"{path.name}: not a whole zip file ({first_line(error)}). Compress it again.") from None
+    if len(names) != 1:
         raise ValueError(
-            f"{path.name}: column {bytes_[0]!r} holds text that is not UTF-8, perhaps from several sources. Save the file as UTF-8."
+            f"{path.name}: holds {len(names)} files, and must hold one. Unpack it into a folder, and name that."
         )
-    return table
+    return names[0]
 
 
-def _bytes(path: Path) -> bytes:
-    try:
-        with gzip.open(path, "rb") as file:
-            return file.read()
-    except (OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{path.name}: not a whole gzip file ({_first_line(error)}). Compress it again.") from None
-
-
-def _header(path: Path) -> str:
-    if path.suffix == ".gz":
-        line = _bytes(path).split(b"\n", 1)[0]
-    else:
-        with path.open("rb") as file:
-            line = file.readline()
-    if b"\x00" in line:
-        raise ValueError(f"{path.name}: holds binary data, or text that is not UTF-8. Save it as UTF-8.")
-    try:
-        return line.decode()
-    except UnicodeDecodeError:
-        raise ValueError(f"{path.name}: the first line is not UTF-8. Save the file as UTF-8.") from None
-
-
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
     return str(error).strip().split("\n")[0].rstrip(".")

@@ -8,14 +8,17 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
+import pyarrow.dataset as ds
 
 from belated.typing import Bools
 
 
 def open_table(frame: Any, what: str, may_be_empty: bool = False) -> nw.DataFrame[Any]:
-    """A narwhals view of a table, after the checks that every table has to pass."""
-    if isinstance(frame, pa.RecordBatch):
-        frame = pa.Table.from_batches([frame])
+    """A narwhals view of a table, after the checks that every table has to pass.
+
+    What only stands for a table (a lazy frame, a query, a stream of batches, a dataset) is read first.
+    """
+    frame = in_memory(frame)
     if nw.dependencies.is_into_dataframe(frame):
         names = column_names(frame)
         unnamed = [name for name in names if not isinstance(name, str)]
@@ -29,13 +32,25 @@ def open_table(frame: Any, what: str, may_be_empty: bool = False) -> nw.DataFram
     try:
         table = nw.from_native(frame, eager_only=True)
     except TypeError:
-        hint = " Collect the lazy frame first." if "Lazy" in type(frame).__name__ else ""
-        raise ValueError(
-            f"{what} must be a pandas, polars or pyarrow table, got {type(frame).__name__}.{hint}"
-        ) from None
+        raise ValueError(f"{what} must be a pandas, polars or pyarrow table, got {type(frame).__name__}.") from None
     if len(table) == 0 and not may_be_empty:
         raise ValueError(f"{what} is empty.")
     return table
+
+
+def in_memory(frame: Any) -> Any:
+    """What stands for a table, read; anything else as it is."""
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
+    if isinstance(frame, pa.RecordBatchReader):
+        return frame.read_all()
+    if nw.dependencies.is_polars_lazyframe(frame):
+        return frame.collect()
+    if nw.dependencies.is_into_dataframe(frame):
+        return frame
+    if isinstance(frame, ds.Dataset):
+        return frame.to_table()
+    return pa.table(frame) if hasattr(frame, "__arrow_c_stream__") else frame
 
 
 def column_names(frame: Any) -> list[Any]:
@@ -92,6 +107,27 @@ def take_rows(frame: Any, keep: Bools) -> Any:
     if not table.columns:  # a table without columns has no rows to take
         return frame
     return table[np.flatnonzero(keep)].to_native()
+
+
+def as_categories(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """The same table with these columns as text, where they are whole numbers."""
+    for name in names:
+        column = table[name]
+        if pa.types.is_integer(column.type):
+            table = table.set_column(table.column_names.index(name), name, column.cast(pa.large_string()))
+    return table
+
+
+def without_words(table: nw.DataFrame[Any], words: Sequence[str]) -> nw.DataFrame[Any]:
+    """The same table with these words of text as missing values."""
+    texts = [name for name, kind in table.schema.items() if kind in (nw.String, nw.Categorical, nw.Enum, nw.Object)]
+    if not words or not texts:
+        return table
+    columns = [nw.col(name).cast(nw.String) if table.schema[name] != nw.String else nw.col(name) for name in texts]
+    return table.with_columns(
+        nw.when(~column.is_in(list(words))).then(column).otherwise(None).alias(name)
+        for name, column in zip(texts, columns, strict=True)
+    )
 
 
 def kinds_of(frame: Any) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import shutil
@@ -15,27 +16,33 @@ from typing import IO
 
 import pyarrow as pa
 import pyarrow.csv as pcsv
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 
-from belated.tables.files import DELIMITERS, PARQUET, kind_of_file
+from belated.tables.files import DELIMITERS, is_compressed, kind_of_file, known_suffixes
 
 _STREAM = re.compile(r"/dev/(stdin|stdout|stderr)|/(?:dev|proc/self)/fd/([0-9]+)")
 
 
 def check_writable_kind(path: Path) -> str:
     kind = kind_of_file(path)
-    if not kind or path.suffix == ".gz":
-        raise ValueError(f"{path.name}: its name must end in {', '.join([*sorted(PARQUET), *sorted(DELIMITERS)])}.")
+    if not kind or is_compressed(path):
+        raise ValueError(f"{path.name}: its name must end in {known_suffixes()}.")
     return kind
 
 
-def write_table(table: pa.Table, path: str | Path) -> None:
-    """Write Parquet, CSV or TSV by the file's name; the name appears only when all is written."""
-    kind = check_writable_kind(Path(path))
+def write_table(table: pa.Table, path: str | Path, kind: str | None = None) -> None:
+    """Write Parquet, Arrow, text or JSON lines by the file's name; the name appears only when all is written."""
+    kind = kind or check_writable_kind(Path(path))
 
     def write(file: IO[bytes]) -> None:
         if kind == ".parquet":
             pq.write_table(table, file)
+        elif kind == ".arrow":
+            feather.write_feather(table, file)
+        elif kind == ".jsonl":
+            for batch in table.to_batches():
+                file.writelines((json.dumps(row, default=str) + "\n").encode() for row in batch.to_pylist())
         else:
             pcsv.write_csv(table, file, pcsv.WriteOptions(delimiter=DELIMITERS[kind]))
 

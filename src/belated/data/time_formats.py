@@ -1,0 +1,82 @@
+"""Times written as text in other ways than ISO 8601: read by a format, and which format they seem to have."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from belated.typing import Bools
+
+DAY_FIRST = "dayfirst"
+_DAY_FIRST_DATES = ("%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%d/%m/%y", "%d-%m-%Y", "%d-%m-%y")
+_DATES = (
+    *_DAY_FIRST_DATES,
+    *("%m/%d/%Y", "%m/%d/%y", "%m-%d-%Y", "%m-%d-%y", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d"),
+    *("%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y"),
+)
+_TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", "T%H:%M:%S", " %I:%M %p", " %I:%M:%S %p", ", %H:%M", ", %H:%M:%S")
+_ZONES = ("", "%z", " %z")
+_SIMPLE = set("dmYyHMS")  # codes that Arrow reads as Python does
+_SAMPLE = 200
+
+
+def parse_formatted(text: pa.Array, form: str) -> tuple[pa.Array, Bools]:
+    """Text of a format as Arrow timestamps, and which rows are not of it.
+
+    >>> stamps, bad = parse_formatted(pa.array(["01.03.2024", "31.02.2024", None]), "%d.%m.%Y")
+    >>> stamps.to_pylist(), bad.tolist()
+    ([datetime.datetime(2024, 3, 1, 0, 0), None, None], [False, True, False])
+    """
+    if form == DAY_FIRST:
+        found = [f for f in fitting_formats(text) if f.startswith("%d")]
+        if not found:  # so that the rows at fault are named, take the most usual one
+            found = ["%d/%m/%Y"]
+        form = found[0]
+    codes = [form[i + 1] for i in range(len(form) - 1) if form[i] == "%"]
+    stamps, done = pa.nulls(len(text), pa.timestamp("us")), np.asarray(text.is_null())
+    if set(codes) <= _SIMPLE:
+        stamps = pc.strptime(text, format=form, unit="s", error_is_null=True)
+        # C reads the year 24 where Python wants four digits, and takes dates that do not exist.
+        done |= np.asarray(pc.equal(pc.strftime(stamps, format=form), text).fill_null(False))
+        stamps = stamps.cast(pa.timestamp("us"))
+    rest = np.flatnonzero(~done)
+    bad = np.zeros(len(text), dtype=bool)
+    if not len(rest):
+        return stamps, bad
+    values = stamps.to_pylist()
+    known: dict[str, datetime | None] = {}
+    for row, value in zip(rest.tolist(), text.take(pa.array(rest)).to_pylist(), strict=True):
+        if value not in known:
+            known[value] = _parsed(value, form)
+        values[row], bad[row] = known[value], known[value] is None
+    if any(value is not None and value.tzinfo is not None for value in values):
+        return pa.array([None if v is None else v.astimezone(UTC) for v in values], pa.timestamp("us", tz="UTC")), bad
+    return pa.array(values, pa.timestamp("us")), bad
+
+
+def fitting_formats(text: pa.Array) -> list[str]:
+    """The formats that text may have: at most one, or two where days and months could change places.
+
+    >>> fitting_formats(pa.array(["01/02/2024", "13/02/2024"])), fitting_formats(pa.array(["01/02/2024", None]))
+    (['%d/%m/%Y'], ['%d/%m/%Y', '%m/%d/%Y'])
+    """
+    sample = text.drop_null().unique()
+    # The first few settle most of it; a day above 12 may come late.
+    few = sample.slice(0, _SAMPLE).to_pylist()
+    found = ["".join(parts) for parts in product(_DATES, _TIMES, _ZONES)]
+    found = [form for form in found if few and all(_parsed(value, form) is not None for value in few)]
+    if len(found) > 1:
+        rest = sample.slice(_SAMPLE).to_pylist()
+        found = [form for form in found if all(_parsed(value, form) is not None for value in rest)]
+    return found[:2]
+
+
+def _parsed(value: str, form: str) -> datetime | None:
+    try:
+        return datetime.strptime(value, form)
+    except ValueError:
+        return None
