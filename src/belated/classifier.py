@@ -293,6 +293,9 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
             return self._fields(X, reset)
         X = in_memory(X)
         is_table = _is_table(X)
+        encoder = None if reset else getattr(self, "_field_encoder_", None)
+        if is_table and encoder is not None:
+            return self._fields(encoder.transform(X), reset)
         kind = "a table" if is_table else "an array"
         if not reset and kind != self._kind_of_X_:
             how = " Make one with FieldMatrix.from_frame(table)." if "FieldMatrix" in self._kind_of_X_ else ""
@@ -313,6 +316,7 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         kind = f"a FieldMatrix of {X.n_columns} columns"
         if reset:
             self._kind_of_X_, self.n_features_in_ = kind, X.n_fields
+            self._field_encoder_ = X.encoder
         elif (self.n_features_in_, self._kind_of_X_) != (X.n_fields, kind):
             raise ValueError(
                 f"{X!r} does not match fit, where X was {self._kind_of_X_} with {self.n_features_in_} features."

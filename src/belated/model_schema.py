@@ -19,6 +19,7 @@ CLASSIFIER = "belated.classifier.DelayedFeedbackClassifier"
 _OBJECTS = {
     CLASSIFIER,
     "belated.features.encoder.TableEncoder",
+    "belated.features.field_encoder.FieldEncoder",
     *(f"belated.features.column_encodings.{name}Column" for name in ("Number", "Bucket", "Category", "Hashed")),
     "belated.models.linear.LinearModel",
     "belated.models.sparse_coefficients.SparseCoefficients",

@@ -12,6 +12,7 @@ from belated.data.durations import DAY, parse_duration
 from belated.data.event_log import EventLog
 from belated.data.labels import check_labels
 from belated.data.snapshot import Snapshot
+from belated.evaluation.column_findings import refuse_leaks
 from belated.evaluation.cross_validation import L2_GRID, Choice, choose_l2
 from belated.evaluation.window import suggest_window
 from belated.methods import resolve_method
@@ -58,6 +59,7 @@ def train(
     window: Any = None,
     lookback: Any = None,
     l2: float | None = None,
+    keep: Sequence[str] = (),
 ) -> TrainedModel:
     """Train on a log as it stands at its end.
 
@@ -75,6 +77,8 @@ def train(
         Only rows that arrived at most this long before the last one. By default all.
     l2 : float, optional
         Strength of regularisation; by default chosen by cross-validation (:mod:`belated.evaluation.cross_validation`).
+    keep : sequence of str
+        Features to use though they seem to know the outcome (:mod:`belated.evaluation.leaks`); others that do are refused.
 
     Examples
     --------
@@ -90,7 +94,10 @@ def train(
     reach = None if lookback is None else parse_duration(lookback, "lookback", log.clock)
     snap = log.latest(reach, limit)
     if not snap.y.any():
-        raise ValueError(f"none of the {len(snap)} rows is positive, so there is nothing to learn.")
+        raise ValueError(
+            f"{'the only row is not' if len(snap) == 1 else f'none of the {len(snap)} rows is'} positive, so there is nothing to learn."
+        )
+    refuse_leaks(log, limit, keep)
     history = (log.last - log.first if reach is None else min(reach, log.last - log.first)) / DAY
     days = suggest_window(snap, history) if window is None else parse_duration(window, "window", log.clock) / DAY
     if l2 is None and method != "auto":

@@ -8,6 +8,7 @@ import os
 import pickle
 import re
 import shlex
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -295,11 +296,11 @@ def test_markup_in_names_is_shown_as_it_is(clicks, tmp_path):
 
 def test_a_text_file_is_read_as_in_training(tmp_path):
     """A batch of a CSV may look like numbers, dates or truth values where training saw text."""
-    n = 300
+    n, rng = 300, np.random.default_rng(0)
     data = frame(n).assign(
-        flag=np.resize(["True", "False", "unknown"], n),
-        code=np.resize(["A1", "3"], n),
-        when=np.resize(["2024-01-01", "soon"], n),
+        flag=rng.choice(["True", "False", "unknown"], n),
+        code=rng.choice(["A1", "3"], n),
+        when=rng.choice(["2024-01-01", "soon"], n),
     )
     data.to_csv(tmp_path / "log.csv", index=False)
     ask = ["--horizon", "5d", "--method", "bl", "--l2", "0.001", "--out", tmp_path / "m.skops"]
@@ -407,3 +408,44 @@ def test_reproduce(tmp_path):
     done = run("reproduce", "toy", "--trials", "1", "--jobs", "1", "--out", tmp_path / "results")
     assert done.exit_code == 0, done.stderr
     assert (tmp_path / "results" / "toy.csv").read_text().startswith("method,day,")
+
+
+def test_a_column_that_knows_the_outcome_is_refused(clicks, tmp_path):
+    clicks.assign(converted=clicks["conversion_time"].notna()).to_csv(tmp_path / "log.csv", index=False)
+    ask = ["--horizon", "10d", "--until", "2024-03-01"]
+    model = tmp_path / "m.skops"
+    for command in (["compare"], ["train", "--out", model]):
+        done = run(command[0], tmp_path / "log.csv", *ask, *command[1:])
+        assert done.exit_code == 2 and "converted seems to know the outcome" in done.stderr, done.stderr
+        assert "100.0% of the rows with true have one, 0.0% of the rows with false" in done.stderr
+    assert not model.exists()
+    more = ["--method", "bl", "--l2", "0.001", "--out", model]
+    assert run("train", tmp_path / "log.csv", *ask, *more, "--keep", "converted").exit_code == 0
+    assert "Column converted: it seems to know the outcome" in run("describe", tmp_path / "log.csv", *ask).output
+
+
+def test_the_demo_runs_without_the_drawing_libraries(tmp_path, monkeypatch):
+    monkeypatch.setattr("belated.cli.outputs.find_spec", lambda name: None)
+    monkeypatch.setattr("belated.cli.demo._METHODS", ["tw"])
+    done = run("demo", "--rows", "3000", "--report", tmp_path / "r.html")
+    assert done.exit_code == 0, done.stderr
+    assert "No report was drawn: that needs matplotlib and jinja2" in done.output.replace("\n", " ")
+    assert "pip install '.[report]'" in done.output.replace("\n", " ") and not (tmp_path / "r.html").exists()
+
+
+def test_no_message_sends_people_to_an_index():
+    """Until the name is ours there, anybody could have taken it."""
+    root = Path(belated.__file__).parents[2]
+    files = [*(root / "src").rglob("*.py"), *(root / "docs").glob("*.md"), root / "README.md", root / "Makefile"]
+    assert [f.name for f in files if re.search(r"pip install '?\"?belated", f.read_text())] == []
+
+
+def test_an_ingested_log_can_be_described_and_compared(clicks, tmp_path):
+    clicks.to_parquet(tmp_path / "clicks.parquet", index=False)
+    times = {"arrival": "click_time", "outcome": "conversion_time"}
+    belated.ingest_parquet(tmp_path / "clicks.parquet", tmp_path / "log", **times, progress=False)
+    assert "5 hashed features" in run("describe", tmp_path / "log", "--horizon", "10d").output
+    done = run("compare", tmp_path / "log", "--horizon", "10d", "--cutoffs", "2", "--methods", "tw")
+    assert done.exit_code == 0, done.stderr
+    refused = run("describe", tmp_path / "log", "--horizon", "10d", "--drop", "hour")
+    assert refused.exit_code == 2 and "has its columns already" in refused.stderr

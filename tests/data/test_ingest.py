@@ -154,3 +154,49 @@ def test_a_zone_on_one_side_only_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"column 'click' has a time zone and column 'sale' has none"):
         ingest_parquet(tmp_path / "mixed.parquet", tmp_path / "log", arrival="click", outcome="sale", progress=False)
     assert not (tmp_path / "log").exists()
+
+
+def test_fractions_are_put_into_ranges_and_new_rows_too(tmp_path):
+    """As an encoder of tables would, and the same for rows to come, in tables of any kind and from a saved model."""
+    from belated import DelayedFeedbackClassifier, LinearModel, TableEncoder, load
+    from belated.datasets import simulate_clicks
+
+    clicks = simulate_clicks(clicks_per_day=100)
+    pq.write_table(clicks, tmp_path / "clicks.parquet", row_group_size=1000)
+    ingest_parquet(tmp_path / "clicks.parquet", tmp_path / "log", arrival="click_time", outcome="conversion_time")
+    log = EventLog.open(tmp_path / "log")
+    assert log.features == ["campaign", "device", "country", "price"]
+    encoder = TableEncoder().fit(clicks.select(["price"]))
+    ranges = np.asarray(encoder.transform(clicks.select(["price"])).argmax(axis=1)).ravel()
+    hashed = log.frame.indices[:, 3]
+    pairs = set(zip(ranges.tolist(), hashed.tolist(), strict=True))
+    assert len(pairs) == len(set(ranges.tolist())) == len(set(hashed.tolist())) == 10
+    snap = log.snapshot("2024-02-12", lookback="21d", horizon="14d")
+    clf = DelayedFeedbackClassifier(method="tw", window=7.0, model=LinearModel(l2=1e-5)).fit_snapshot(snap)
+    clf.save(tmp_path / "m.skops")
+    expected = clf.predict_proba(log.frame[:50])
+    for table in (clicks.slice(0, 50), clicks.slice(0, 50).to_pandas()):
+        assert (clf.predict_proba(table) == expected).all() and (
+            load(tmp_path / "m.skops").predict_proba(table) == expected
+        ).all()
+
+
+def test_whole_numbers_are_categories_unless_they_are_named(tmp_path):
+    n = 400
+    table = pa.table(
+        {
+            "at": np.arange(n),
+            "out": [*[None] * (n - 1), n],
+            "k": np.arange(n),
+            "f": np.arange(n) / 1.0,
+        }
+    )
+    pq.write_table(table, tmp_path / "t.parquet")
+    for numbers, distinct in (((), n), (("k", "f"), 10)):
+        ingest_parquet(
+            tmp_path / "t.parquet", tmp_path / "log", arrival="at", outcome="out", numbers=numbers, progress=False
+        )
+        fields = EventLog.open(tmp_path / "log").frame
+        assert [len(np.unique(fields.indices[:, j])) for j in range(2)] == [distinct, distinct]
+    with pytest.raises(ValueError, match="numbers names 'z', which is no feature"):
+        ingest_parquet(tmp_path / "t.parquet", tmp_path / "log", arrival="at", outcome="out", numbers=["z"])

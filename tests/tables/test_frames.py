@@ -43,3 +43,23 @@ def test_a_refusal_names_column_count_first_row_and_advice():
     with pytest.raises(ValueError, match=r"column 'age': 2 rows are negative, the first at row 1 \(-1\). Drop them."):
         refuse(bad, "age", "{count} negative", np.array([1, -1, -2]), "Drop them.")
     refuse(np.zeros(3, dtype=bool), "age", "{count} negative", [1, 2, 3], "Drop them.")
+
+
+def test_what_stands_for_a_table_is_read():
+    table = pa.table({"a": [1, 2], "b": ["x", "y"]})
+
+    class Stream:
+        def __arrow_c_stream__(self, requested_schema=None):
+            return table.__arrow_c_stream__(requested_schema)
+
+    import pyarrow.dataset as ds
+
+    found = [pl.from_arrow(table).lazy(), table.to_reader(), table.to_batches()[0], Stream(), ds.dataset(table)]
+    for frame in found:
+        assert open_table(frame, "it")["b"].to_list() == ["x", "y"]
+
+
+def test_a_relation_of_duckdb():
+    duckdb = pytest.importorskip("duckdb")
+    relation = duckdb.sql("SELECT 1 AS a, 'x' AS b")
+    assert open_table(relation, "it").rows() == [(1, "x")]

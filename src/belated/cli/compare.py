@@ -17,7 +17,7 @@ from belated.methods import METHODS, resolve_method
 if TYPE_CHECKING:
     from belated.data.event_log import EventLog
 
-_ASKED = ("horizon", "window", "methods", "cutoffs", "lookback", "period", "group", "cache", "jobs")
+_ASKED = ("horizon", "window", "methods", "cutoffs", "lookback", "period", "group", "cache", "jobs", "keep")
 
 
 @click.command("compare")

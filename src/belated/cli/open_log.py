@@ -17,6 +17,7 @@ from belated.data.repeated_exports import date_in_name
 from belated.data.times import TimeFormat
 from belated.tables.conditions import Condition
 from belated.tables.frames import as_categories
+from belated.tables.refusal import counted
 from belated.tables.sources import FileSource, Source, open_files
 from belated.tables.text_files import TextFormat
 
@@ -77,7 +78,9 @@ def open_log(logs: tuple[Path, ...], options: dict[str, Any]) -> OpenedLog:
     _check_outcomes(events)
     for note in events.notes:
         out.print(plain(note), soft_wrap=True)
-    out.print(plain(f"{len(events):,} rows, {events.positives:,} with an outcome; features: {listed(features)}."))
+    out.print(
+        plain(f"{counted(len(events), 'row')}, {events.positives:,} with an outcome; features: {listed(features)}.")
+    )
     return OpenedLog(events, source.name, source.columns)
 
 
@@ -98,7 +101,8 @@ def _ingested(logs: tuple[Path, ...], options: dict[str, Any]) -> OpenedLog | No
         raise ValueError(f"{logs[0]}: an ingested log has its columns already. Leave out --{chosen[0]}.")
     events = EventLog.open(logs[0])
     _check_outcomes(events)
-    out.print(f"{len(events):,} rows, {events.positives:,} with an outcome; {len(events.features)} hashed features.")
+    hashed = counted(len(events.features), "hashed feature")
+    out.print(f"{counted(len(events), 'row')}, {events.positives:,} with an outcome; {hashed}.")
     return OpenedLog(events, logs[0].name, [])
 
 

@@ -39,6 +39,7 @@ def predict_command(model: Path, rows: tuple[Path, ...], file: Path, column: str
     """
     from belated.cli.open_log import text_format
     from belated.tables.passing_through import STANDARD_OUTPUT, kind_of_output, write_with_column
+    from belated.tables.refusal import counted
     from belated.tables.sources import open_files
     from belated.training import TrainedModel
 
@@ -53,4 +54,4 @@ def predict_command(model: Path, rows: tuple[Path, ...], file: Path, column: str
     p = trained.predict(source.read(list(trained.features), trained.features))
     write_with_column(source, column, p, file)
     screen = err if to_screen else out
-    screen.print(f"{len(p):,} row{'s' * (len(p) != 1)}, mean probability {p.mean():.2%}: {plain(str(file))}")
+    screen.print(f"{counted(len(p), 'row')}, mean probability {p.mean():.2%}: {plain(str(file))}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from belated.cli.terminal import out, plain
+from belated.tables.refusal import counted
 
 if TYPE_CHECKING:
     from belated.evaluation.diagnosis import Diagnosis
@@ -54,7 +55,7 @@ def show_comparison(summary: dict[str, Any]) -> None:
 
 
 def show_diagnosis(diagnosis: Diagnosis) -> None:
-    table = Table(title=f"{diagnosis.rows:,} rows as known at {diagnosis.as_of}")
+    table = Table(title=f"{counted(diagnosis.rows, 'row')} as known at {diagnosis.as_of}")
     for heading in ("window, days", "positives that come later"):
         table.add_column(heading, justify="right")
     for row in diagnosis.windows:

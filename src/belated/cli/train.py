@@ -52,7 +52,7 @@ def train_command(log: tuple[Path, ...], **options: Any) -> None:
         raise ValueError(f"--method {method} is not known; choose auto or one of {', '.join(METHODS)}.")
     opened = open_log(log, options)
     events = opened.events
-    asked = {name: options[name] for name in ("horizon", "method", "window", "lookback", "l2")}
+    asked = {name: options[name] for name in ("horizon", "method", "window", "lookback", "l2", "keep")}
     with out.status(f"Training on up to {len(events):,} rows"):
         trained = train(events, **asked)
     others = [name for name in opened.columns if name not in events.features]

@@ -35,7 +35,7 @@ def ingest_criteo(
     """
     starts = field_starts(CRITEO_FIELDS, seed)
     with (
-        LogWriter(out, len(CRITEO_FIELDS), n_columns) as writer,
+        LogWriter(out, len(CRITEO_FIELDS), {"n_columns": n_columns}) as writer,
         Progress(disable=not progress) as bar,
         open_text(path) as file,
     ):

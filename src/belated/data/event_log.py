@@ -299,8 +299,10 @@ class EventLog:
 
     @property
     def features(self) -> list[str]:
-        """Names of the feature columns; numbers where they are fields."""
+        """Names of the feature columns; numbers where they are fields of unknown names."""
         if isinstance(self._frame, FieldMatrix):
+            if self._frame.encoder is not None:
+                return self._frame.encoder.columns
             return [f"field {j}" for j in range(self._frame.n_fields)]
         return list(nw.from_native(self._frame, eager_only=True).columns)
 

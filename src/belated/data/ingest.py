@@ -7,7 +7,8 @@ The result is a folder that :meth:`belated.EventLog.open` reads without loading 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,17 @@ from rich.progress import track
 
 from belated.data.log_columns import check_clocks
 from belated.data.times import NEVER, TimeColumn, read_times
-from belated.features.field_matrix import FIELD_FILES, FieldMatrix
+from belated.features.column_encodings import read_numbers
+from belated.features.field_encoder import FieldEncoder
+from belated.features.field_matrix import FIELD_FILES
+from belated.features.quantiles import weighted_quantiles
 from belated.tables.frames import require, to_arrow
 from belated.tables.refusal import refuse
 from belated.tables.writing import folder_beside
-from belated.typing import SmallInts
+from belated.typing import Floats, SmallInts
 
 _BATCH = 262_144  # rows of Parquet at a time
+_SAMPLE = 1_000_000  # values of which quantiles are taken
 _LOG_FILES = {"arrival.npy", "outcome.npy", "log.json"}
 _HEADER = 128  # bytes; room for the header of any .npy file that is written here
 
@@ -40,8 +45,14 @@ def ingest_parquet(
     n_columns: int = 2**24,
     seed: int = 0,
     progress: bool = True,
+    numbers: Sequence[str] = (),
+    buckets: int = 10,
 ) -> None:
     """Read a Parquet file into the folder ``out``, hashing every feature column as a category.
+
+    Columns that hold fractions are numbers, and so are those that ``numbers`` names. They are put into ``buckets`` ranges
+    between quantiles first, which a pass of their own over (at most a million of) their values finds. The folder keeps the
+    ranges, and so does a classifier: rows to come are encoded in the same way. Other whole numbers are categories.
 
     The folder must be new, empty, or hold an ingested log alone, which is replaced when the new one is whole.
     """
@@ -53,19 +64,53 @@ def ingest_parquet(
     file = pq.ParquetFile(path, read_dictionary=texts)
     batches = file.iter_batches(batch_size=_BATCH, columns=[arrival, outcome, *chosen])
     total = -(-file.metadata.num_rows // _BATCH)
-    with LogWriter(out, len(chosen), n_columns) as writer:
-        for batch in track(batches, f"Reading {Path(path).name}", total=total, disable=not progress):
+    encoder = FieldEncoder(chosen, _edges(file, chosen, numbers, buckets), n_columns, seed)
+    with LogWriter(out, len(chosen), encoder.as_plain_data()) as writer:
+        for batch in track(_ahead(batches), f"Reading {Path(path).name}", total=total, disable=not progress):
             table = nw.from_native(pa.Table.from_batches([batch]), eager_only=True)
-            fields = FieldMatrix.from_frame(pa.Table.from_batches([batch]).select(chosen), n_columns, seed)
+            fields = encoder.transform(table.to_native())
             start, end = (read_times(to_arrow(table, name), name) for name in (arrival, outcome))
             writer.add(fields.indices, start, end, (arrival, outcome))
+
+
+def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same batches, each read while the one before is being hashed."""
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = reader.submit(next, batches, None)
+            yield batch
+
+
+def _edges(file: pq.ParquetFile, features: list[str], numbers: Sequence[str], buckets: int) -> dict[str, Floats]:
+    """Quantiles of the columns that are numbers, between which their values are told apart."""
+    unknown = [name for name in numbers if name not in features]
+    if unknown:
+        raise ValueError(f"numbers names {', '.join(map(repr, unknown))}, which is no feature.")
+    kinds = {name: file.schema_arrow.field(name).type for name in features}
+    maybe = [n for n in features if n in numbers or pa.types.is_floating(kinds[n]) or pa.types.is_decimal(kinds[n])]
+    if not maybe:
+        return {}
+    step = -(-file.metadata.num_rows // _SAMPLE)
+    sample: dict[str, list[Floats]] = {name: [] for name in maybe}
+    found, first = set(numbers), 0
+    for batch in file.iter_batches(batch_size=_BATCH, columns=maybe):
+        for name in maybe:
+            values = read_numbers(batch.column(name), name)
+            if name not in found and (values[~np.isnan(values)] % 1.0 != 0.0).any():
+                found.add(name)
+            values = values[-first % step :: step]
+            sample[name].append(values[~np.isnan(values)])
+        first += len(batch)
+    every = {name: np.concatenate(parts) for name, parts in sample.items() if name in found}
+    return {name: weighted_quantiles(line, np.ones(len(line)), buckets) for name, line in every.items()}
 
 
 class LogWriter:
     """Appends rows to the files of a folder, which takes its name only when everything is there."""
 
-    def __init__(self, out: str | Path, n_fields: int, n_columns: int) -> None:
-        self.out, self.n_fields, self.n_columns = Path(out), n_fields, n_columns
+    def __init__(self, out: str | Path, n_fields: int, about: dict[str, Any]) -> None:
+        self.out, self.n_fields, self.about = Path(out), n_fields, about
         self.folder = folder_beside(self.out, {*FIELD_FILES, *_LOG_FILES})
         self.n, self.clock, self.zoned = 0, "", False
         self.latest = -NEVER
@@ -117,7 +162,7 @@ class LogWriter:
             with (self.beside / f"{name}.npy").open("r+b") as again:
                 np.lib.format.write_array_header_1_0(again, {"descr": kind, "fortran_order": False, "shape": shape})
                 assert again.tell() == _HEADER
-        (self.beside / "fields.json").write_text(json.dumps({"n_columns": self.n_columns}))
+        (self.beside / "fields.json").write_text(json.dumps(self.about))
         (self.beside / "log.json").write_text(
             json.dumps({"clock": self.clock, "zoned": self.zoned, "until": self.latest})
         )

@@ -95,8 +95,7 @@ def check_arrivals(arrivals: TimeColumn, name: str) -> None:
 def check_clocks(arrivals: TimeColumn, arrival: str, outcomes: TimeColumn, outcome: str) -> None:
     if outcomes.clock == "empty":
         return
-    flags = outcomes.clock == "seconds" and set(np.unique(outcomes.micros[~outcomes.missing])) <= {0, 1_000_000}
-    if arrivals.clock != "seconds" and flags:
+    if arrivals.clock != "seconds" and outcomes.clock == "seconds" and _are_flags(outcomes):
         raise whether_not_when(outcome, "0 and 1")
     if "seconds" in (arrivals.clock, outcomes.clock) and arrivals.clock != outcomes.clock:
         raise ValueError(
@@ -108,6 +107,10 @@ def check_clocks(arrivals: TimeColumn, arrival: str, outcomes: TimeColumn, outco
             f"column {with_zone!r} has a time zone and column {without!r} has none, so their clocks may disagree by hours. "
             f"Give {without!r} its zone (for example with dt.tz_localize or dt.replace_time_zone)."
         )
+
+
+def _are_flags(column: TimeColumn) -> bool:
+    return set(np.unique(column.micros[~column.missing])) <= {0, 1_000_000}
 
 
 def match_keys(table: nw.DataFrame[Any], events: nw.DataFrame[Any], key: str) -> tuple[Ints, pa.Array]:

@@ -23,7 +23,7 @@ from belated.data.log_columns import (
 )
 from belated.data.times import NEVER, TimeColumn, TimeFormat, parse_instant, show_instant
 from belated.tables.frames import decoded, open_table, require, take_rows, to_arrow
-from belated.tables.refusal import refuse
+from belated.tables.refusal import counted, refuse
 from belated.typing import Bools, Ints
 
 _DATE = re.compile(r"(?<!\d)(\d{4})[-_.]?(\d\d)[-_.]?(\d\d)(?:[T_ -](\d\d)[:_-]?(\d\d))?(?!\d)")
@@ -181,11 +181,11 @@ def _joined(copies: list[_Copy], key: str, arrival: str) -> History:
     gap = int(np.median(np.diff(stamps)))
     in_time = came[first] > stamps[0] - gap
     notes.append(
-        f"Outcomes are dated by the first of {len(copies)} snapshots that shows them, which are {gap / DAY:.3g} days apart in the middle."
+        f"Outcomes are dated by the first of {len(copies)} snapshots that shows them, which are {gap / DAY:.3g} {'day' if gap == DAY else 'days'} apart (the median)."
     )
     if not in_time.all():
         notes.append(
-            f"{int((~in_time).sum())} of {len(in_time)} rows arrived before the first snapshot could have seen them arrive, so when they "
+            f"{int((~in_time).sum()):,} of {counted(len(in_time), 'row')} arrived before the first snapshot could have seen them arrive, so when they "
             f"turned positive is not known: they are left out."
         )
     if not in_time.any():
@@ -196,7 +196,8 @@ def _joined(copies: list[_Copy], key: str, arrival: str) -> History:
     gone = int(((last_seen < len(copies) - 1) & (outcome == NEVER) & in_time).sum())
     if gone:
         notes.append(
-            f"{gone} rows are missing from later snapshots without having turned positive: they count as negative from then on."
+            f"{counted(gone, 'row')} {'is' if gone == 1 else 'are'} missing from later snapshots without having turned positive: from then on that "
+            f"counts as negative."
         )
     table = _rows(copies, copy_of, order)
     naive = copies[0].arrivals

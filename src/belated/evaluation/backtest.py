@@ -23,6 +23,7 @@ from belated.data.durations import DAY, parse_duration
 from belated.data.event_log import EventLog
 from belated.data.labels import check_labels
 from belated.data.times import show_instant
+from belated.evaluation.column_findings import refuse_leaks
 from belated.evaluation.cross_validation import L2_GRID, Choice, choose_l2
 from belated.evaluation.cutoff_plan import plan_cutoffs
 from belated.evaluation.fitting import fit_method
@@ -40,6 +41,7 @@ from belated.models.base import Model
 from belated.models.linear import LinearModel
 from belated.notices import logger, quietly
 from belated.tables.frames import as_text, open_table, require
+from belated.tables.refusal import counted
 from belated.typing import Bools, Floats
 
 
@@ -114,6 +116,7 @@ def backtest(
     n_jobs: int | None = None,
     cache: str | Path | None = None,
     progress: bool = True,
+    keep: Sequence[str] = (),
 ) -> Backtest:
     """Fit and score methods at past cut-offs.
 
@@ -143,6 +146,8 @@ def backtest(
         Cut-offs at a time. By default one a core.
     cache : path, optional
         A folder for finished cut-offs. An interrupted backtest that is run again with the same arguments goes on there.
+    keep : sequence of str
+        Features to use though they seem to know the outcome (:mod:`belated.evaluation.leaks`); others that do are refused.
     """
     chosen = _methods(methods)
     if not len(l2):
@@ -150,6 +155,7 @@ def backtest(
     limit = parse_duration(horizon, "horizon", log.clock)
     plan = plan_cutoffs(log, cutoffs, lookback, period, limit)
     _check_group(log, group)
+    refuse_leaks(log, limit, keep)
     if window is None:
         first = log.without_features().snapshot_at(plan.instants[0], plan.lookback, limit)
         days = suggest_window(first, plan.lookback / DAY)
@@ -196,7 +202,7 @@ def _run(
 ) -> Generator[CutoffResult]:
     """The results at cut-offs, in their order, each as soon as it is there; several processes work on them."""
     total = len(instants) * (len(methods) + 1)
-    with progress_file(total, f"Fitting at {len(instants)} cut-offs", progress) as file:
+    with progress_file(total, f"Fitting at {counted(len(instants), 'cut-off')}", progress) as file:
         tasks = (
             (_Task.of(log, instant, settings), clone(model), methods, windows, settings, file) for instant in instants
         )

@@ -15,11 +15,13 @@ from belated.data.durations import DAY, parse_duration
 from belated.data.event_log import EventLog
 from belated.data.snapshot import Snapshot
 from belated.data.times import show_instant
+from belated.evaluation.column_findings import ColumnFinding, examine_columns
 from belated.evaluation.delay_curve import DelayCurve, delay_curve
 from belated.evaluation.window import age_of_most
 from belated.features.field_matrix import FieldMatrix
 from belated.methods import METHODS, resolve_method
 from belated.tables.frames import as_text, decoded, is_text, open_table, require, to_arrow
+from belated.tables.refusal import counted
 from belated.typing import Bools, Floats
 
 _SHARES = (0.5, 0.8, 0.9, 0.95, 0.99)
@@ -69,6 +71,7 @@ class Diagnosis:
     unseen: dict[str, float]
     group: str | None
     history: float
+    columns: list[ColumnFinding]
 
     def limits(self) -> list[str]:
         """What the horizon, the window and the history make impossible, and the nearest that would work."""
@@ -110,7 +113,7 @@ class Diagnosis:
         changed = [name for name, c in self.changes.items() if c.rate_changed or c.delay_changed]
         if self.group is not None:
             found.append(
-                f"Of {len(self.changes)} values of {self.group} with enough rows, {len(changed)} have changed in rate or delay"
+                f"Of {counted(len(self.changes), 'value')} of {self.group} with enough rows, {len(changed)} {'has' if len(changed) == 1 else 'have'} changed in rate or delay"
                 + (f": {', '.join(changed[:5])}." if changed else ".")
             )
         for name, share in self.unseen.items():
@@ -118,7 +121,7 @@ class Diagnosis:
                 found.append(
                     f"{share:.0%} of the rows younger than the window have a value of {name} that no older row has."
                 )
-        return found + self.limits()
+        return [*found, *self.limits(), *(f"Column {one.column}: {one.text}" for one in self.columns)]
 
     def summary(self) -> dict[str, Any]:
         """Plain data, as ``--json`` writes it."""
@@ -142,6 +145,7 @@ class Diagnosis:
             "changes": {name: change(c) for name, c in self.changes.items()},
             "unseen": self.unseen,
             "history": self.history,
+            "columns": [asdict(one) for one in self.columns],
             "findings": self.findings(),
         }
 
@@ -167,7 +171,9 @@ def diagnose(
     reach = None if lookback is None else parse_duration(lookback, "lookback", log.clock)
     snap = log.latest(reach, limit)
     if not snap.y.any():
-        raise ValueError(f"none of the {len(snap)} rows is positive, so there is nothing to say about delays.")
+        raise ValueError(
+            f"{'the only row is not' if len(snap) == 1 else f'none of the {len(snap)} rows is'} positive, so there is nothing to say about delays."
+        )
     elapsed, delay = snap.elapsed, snap.delay
     curve = delay_curve(elapsed, delay, snap.horizon)
     days = age_of_most(curve) if window is None else parse_duration(window, "window", log.clock) / DAY
@@ -193,6 +199,7 @@ def diagnose(
         unseen=_unseen(snap, days),
         group=group,
         history=float(elapsed.max()),
+        columns=examine_columns(log, limit),
     )
 
 
@@ -209,7 +216,7 @@ def _by_day(snap: Snapshot, curve: DelayCurve) -> list[dict[str, Any]]:
     seen = np.bincount(code, curve.seen(snap.elapsed)) / rows
     return [
         {
-            "day": show_instant(int(d) * DAY, snap.clock)[:10] if snap.clock == "datetime" else f"day {int(d)}",
+            "day": show_instant(int(d) * DAY, snap.clock)[:10] if snap.clock != "seconds" else f"day {int(d)}",
             "rows": int(n),
             "rate_so_far": float(k / n),
             "positives_seen": float(s),

@@ -18,6 +18,7 @@ from belated.data.labels import check_labels
 from belated.evaluation.cross_validation import Choice, choose_l2
 from belated.evaluation.intervals import confidence_above_zero, inflation, mean_interval, ratio_interval
 from belated.evaluation.metrics import log_losses
+from belated.tables.refusal import counted
 from belated.typing import Floats, Ints
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def _why(
     known = f"bl {bl.mean():.4f}, oracle {oracle.mean():.4f}"
     if min(tested) < _FEWEST:
         return (
-            f"Too little to go by: there are {tested[0]} rows to test on, {tested[1]} of them positive. {best} has the lowest log loss "
+            f"Too little to go by: there {'is' if tested[0] == 1 else 'are'} {counted(tested[0], 'row')} to test on, {tested[1]} of them positive. {best} has the lowest log loss "
             f"({own:.4f}; {known}), which may well be chance."
         )
     past = f"over {count} past cut-offs" if count > 1 else "at one past cut-off"

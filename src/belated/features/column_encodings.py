@@ -43,7 +43,7 @@ class NumberColumn(EncodedColumn):
 
     @classmethod
     def learn(cls, values: pa.Array, name: str, weight: Floats, offset: int) -> NumberColumn:
-        numbers = _numbers(values, name)
+        numbers = read_numbers(values, name)
         known = ~np.isnan(numbers)
         if not known.any():
             return cls(offset, 0.0, 1.0)
@@ -52,7 +52,7 @@ class NumberColumn(EncodedColumn):
         return cls(offset, mean, spread if spread > 1e-12 * max(abs(mean), 1e-300) else 1.0)
 
     def encode(self, values: pa.Array, name: str, indices: SmallInts, out: Floats) -> None:
-        numbers = _numbers(values, name)
+        numbers = read_numbers(values, name)
         missing = np.isnan(numbers)
         indices[:] = self.offset + missing
         out[:] = np.where(missing, 1.0, (numbers - self.mean) / self.spread)
@@ -70,7 +70,7 @@ class BucketColumn(EncodedColumn):
 
     @classmethod
     def learn(cls, values: pa.Array, name: str, weight: Floats, offset: int, count: int) -> BucketColumn:
-        numbers = _numbers(values, name)
+        numbers = read_numbers(values, name)
         known = ~np.isnan(numbers)
         return cls(offset, weighted_quantiles(numbers[known], weight[known], count))
 
@@ -79,7 +79,7 @@ class BucketColumn(EncodedColumn):
         return len(self.edges) + 2
 
     def encode(self, values: pa.Array, name: str, indices: SmallInts, out: Floats) -> None:
-        numbers = _numbers(values, name)
+        numbers = read_numbers(values, name)
         indices[:] = self.offset + np.where(np.isnan(numbers), self.size - 1, np.searchsorted(self.edges, numbers))
         out[:] = 1.0
 
@@ -176,7 +176,8 @@ def _text(values: pa.Array, name: str) -> pa.Array:
     return values.cast(pa.large_string())
 
 
-def _numbers(values: pa.Array, name: str) -> Floats:
+def read_numbers(values: pa.Array, name: str) -> Floats:
+    """A column of numbers, NaN where they are missing."""
     if is_category(values) and values.null_count < len(values):
         raise ValueError(
             f"feature column {name!r} held numbers in training but holds {values.type} now. Convert it to numbers."

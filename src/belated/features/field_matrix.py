@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from belated.features.hashing import field_starts, hash_column
-from belated.tables.frames import open_table, to_arrow
+from belated.tables.frames import open_table
 from belated.tables.writing import folder_beside
 from belated.typing import SmallInts
+
+if TYPE_CHECKING:
+    from belated.features.field_encoder import FieldEncoder
 
 FIELD_FILES = {"indices.npy", "fields.json"}
 
@@ -52,6 +54,7 @@ class FieldMatrix:
             )
         self.indices: SmallInts = np.ascontiguousarray(indices, dtype=np.int32)
         self.n_columns = int(n_columns)
+        self.encoder: FieldEncoder | None = None  # how it was made of a table, where that is known
 
     @classmethod
     def from_frame(cls, frame: Any, n_columns: int = 2**24, seed: int = 0) -> FieldMatrix:
@@ -62,12 +65,10 @@ class FieldMatrix:
         >>> FieldMatrix.from_frame(table, n_columns=1000).indices.tolist()
         [[548, 619], [198, 485], [482, 619]]
         """
+        from belated.features.field_encoder import FieldEncoder
+
         table = open_table(frame, "the table")
-        starts = field_starts(table.columns, seed)
-        indices = np.empty((len(table), len(table.columns)), dtype=np.int32)
-        for j, name in enumerate(table.columns):
-            indices[:, j] = hash_column(to_arrow(table, name), name, starts[j], n_columns)
-        return cls._trusted(indices, n_columns)
+        return FieldEncoder(table.columns, n_columns=n_columns, seed=seed).transform(table.to_native())
 
     @classmethod
     def from_batches(cls, batches: Iterable[pa.RecordBatch], n_columns: int = 2**24, seed: int = 0) -> FieldMatrix:
@@ -81,7 +82,7 @@ class FieldMatrix:
     def _trusted(cls, indices: SmallInts, n_columns: int) -> FieldMatrix:
         """Without looking at every entry, which would read a memory-mapped file from end to end."""
         matrix = cls.__new__(cls)
-        matrix.indices, matrix.n_columns = indices, n_columns
+        matrix.indices, matrix.n_columns, matrix.encoder = indices, n_columns, None
         return matrix
 
     @property
@@ -97,7 +98,9 @@ class FieldMatrix:
 
     def __getitem__(self, rows: Any) -> FieldMatrix:
         """Some of the rows, by slice, mask or numbers."""
-        return FieldMatrix._trusted(np.ascontiguousarray(self.indices[rows]), self.n_columns)
+        some = FieldMatrix._trusted(np.ascontiguousarray(self.indices[rows]), self.n_columns)
+        some.encoder = self.encoder
+        return some
 
     def __repr__(self) -> str:
         return f"FieldMatrix(rows={len(self)}, fields={self.n_fields}, columns={self.n_columns})"
@@ -115,14 +118,19 @@ class FieldMatrix:
         """Write to a folder, which appears only when it is whole. It must be new, empty, or hold a saved matrix alone."""
         with folder_beside(path, FIELD_FILES) as folder:
             np.save(folder / "indices.npy", self.indices)
-            (folder / "fields.json").write_text(json.dumps({"n_columns": self.n_columns}))
+            about = {"n_columns": self.n_columns} if self.encoder is None else self.encoder.as_plain_data()
+            (folder / "fields.json").write_text(json.dumps(about))
 
     @classmethod
     def open(cls, path: str | Path) -> FieldMatrix:
         """Open a saved matrix without loading it: pages are read when they are used."""
+        from belated.features.field_encoder import FieldEncoder
+
         path = Path(path)
         try:
-            columns = json.loads((path / "fields.json").read_text())["n_columns"]
-            return cls._trusted(np.load(path / "indices.npy", mmap_mode="r"), columns)
-        except (OSError, KeyError, ValueError) as error:
+            about = json.loads((path / "fields.json").read_text())
+            matrix = cls._trusted(np.load(path / "indices.npy", mmap_mode="r"), about["n_columns"])
+            matrix.encoder = FieldEncoder(**about) if "columns" in about else None
+            return matrix
+        except (OSError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path} holds no FieldMatrix ({error}). Write one with FieldMatrix.save.") from None

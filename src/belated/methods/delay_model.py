@@ -38,7 +38,7 @@ def check_delays(labels: Labels, name: str) -> None:
     delays = labels.delay[labels.y]
     if delays.max() - delays.min() <= labels.tie_width:
         raise ValueError(
-            f"{name} learns how delays vary, but all {len(delays)} positives have the same delay, {delays[0]:g}. "
+            f"{name} learns how delays vary, but {'the only positive has a' if len(delays) == 1 else f'all {len(delays)} positives have the same'} delay, {delays[0]:g}. "
             f"Use TW with a window longer than that."
         )
 

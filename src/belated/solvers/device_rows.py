@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from belated.arrays import namespace
+from belated.extras import how_to_install
 from belated.solvers.rows import PlainRows, SparseRows
 from belated.typing import Bools, Ints
 
@@ -35,7 +36,7 @@ def resolve_device(device: str) -> str:
     except ImportError:
         if device == "auto":
             return "cpu"
-        raise ValueError("device='cuda' needs PyTorch, which is not installed: pip install belated[torch].") from None
+        raise ValueError(f"device='cuda' needs PyTorch, which is not installed: {how_to_install('torch')}.") from None
     if torch.cuda.is_available():
         return "cuda"
     if device == "auto":

@@ -9,6 +9,15 @@ import numpy as np
 from belated.typing import Bools
 
 
+def counted(count: int, what: str) -> str:
+    """A number of things, in words.
+
+    >>> counted(1, "row"), counted(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
 def refuse(bad: Bools, name: str, what: str, values: Any, advice: str) -> None:
     """Raise a ValueError where any row is bad: it names the column, how many rows, the first of them, and what to do.
 

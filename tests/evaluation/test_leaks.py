@@ -1,0 +1,165 @@
+"""Columns that know the outcome are named; columns that only drift, or predict well, are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from belated import EventLog, backtest, train
+from belated.data.durations import DAY
+from belated.datasets import simulate_campaigns, simulate_clicks
+from belated.evaluation.column_findings import examine_columns, leaks
+from belated.evaluation.diagnosis import diagnose
+from belated.evaluation.leaks import uncertainty_taken
+
+UNTIL = pd.Timestamp("2024-03-01")
+
+
+def with_columns(n=12_000, seed=0, **columns):
+    """Simulated clicks with more columns, each a function of (random numbers, age in days, whether converted, the table)."""
+    frame = simulate_campaigns(n, seed=seed).to_pandas()
+    age = (UNTIL - frame["click_time"]).dt.total_seconds().to_numpy() / 86400
+    positive = frame["conversion_time"].notna().to_numpy()
+    made = {k: make(np.random.default_rng(seed), age, positive, frame) for k, make in columns.items()}
+    return EventLog.from_frame(
+        frame.assign(**made), arrival="click_time", outcome="conversion_time", until=UNTIL.isoformat()
+    )
+
+
+LEAKS = {
+    "the label": (lambda rng, age, y, f: y.astype(int), "takes away 100% of the uncertainty"),
+    "the label as words": (lambda rng, age, y, f: np.where(y, "yes", "no"), "100.0% of the rows with yes"),
+    "its opposite": (lambda rng, age, y, f: ~y, "takes away"),
+    "a status": (
+        lambda rng, age, y, f: np.where(y, "won", np.where(rng.exponential(8, len(y)) < age, "lost", "open")),
+        "takes away",
+    ),
+    "what it was worth": (lambda rng, age, y, f: np.where(y, rng.gamma(2, 50, len(y)), np.nan), "with missing"),
+    "the label, now and then wrong": (
+        lambda rng, age, y, f: np.where(rng.random(len(y)) < 0.03, ~y, y),
+        "takes away",
+    ),
+    "known of those who got that far": (
+        lambda rng, age, y, f: np.where(y | (rng.random(len(y)) < 0.3), rng.choice(["a", "b"], len(y)), None),
+        "missing in 0% of the rows with an outcome and in 70% of those without",
+    ),
+    "the same as empty text": (
+        lambda rng, age, y, f: np.where(y | (rng.random(len(y)) < 0.3), rng.choice(["a", "b"], len(y)), ""),
+        "missing in 0% of the rows with an outcome",
+    ),
+    "filled in days later": (
+        lambda rng, age, y, f: np.where(rng.exponential(5, len(y)) < age, rng.choice(["a", "b"], len(y)), None),
+        "not yet positive",
+    ),
+    "filled in for some, days later": (
+        lambda rng, age, y, f: np.where(
+            (rng.exponential(4, len(y)) < age) & (rng.random(len(y)) < 0.5), rng.choice(["a", "b"], len(y)), None
+        ),
+        "not yet positive",
+    ),
+    "assigned later": (
+        lambda rng, age, y, f: np.where(rng.exponential(3, len(y)) < age, rng.choice(["u", "v"], len(y)), "nobody"),
+        "have the value nobody",
+    ),
+    "calls so far": (lambda rng, age, y, f: rng.poisson(np.minimum(age, 14) / 2), "have the value 0"),
+    "minutes so far": (lambda rng, age, y, f: np.minimum(age, 10) * rng.gamma(5, 1, len(y)), "not yet positive"),
+    "days since": (lambda rng, age, y, f: np.floor(age), "grows with the age of rows all along"),
+}
+
+HARMLESS = {
+    "noise": lambda rng, age, y, f: rng.normal(size=len(y)),
+    "a strong feature": lambda rng, age, y, f: rng.normal(size=len(y)) + 2 * y,
+    "often missing": lambda rng, age, y, f: np.where(rng.random(len(y)) < 0.7, None, "a"),
+    "missing a little more often": lambda rng, age, y, f: np.where(rng.random(len(y)) < 0.5 + 0.1 * y, None, "a"),
+    "a new column, missing in old rows": lambda rng, age, y, f: np.where(age > 30, np.nan, rng.normal(size=len(y))),
+    "prices that rise": lambda rng, age, y, f: 100 - age + rng.normal(0, 5, len(y)),
+    "a month": lambda rng, age, y, f: f["click_time"].dt.month_name(),
+    "a running number": lambda rng, age, y, f: np.arange(len(y)),
+    "a campaign that began last week": lambda rng, age, y, f: np.where(
+        (age < 7) & (rng.random(len(y)) < 0.3), "new", "old"
+    ),
+    "a campaign that ended last week": lambda rng, age, y, f: np.where(
+        (age < 7) | (rng.random(len(y)) < 0.7), "going on", "ended"
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LEAKS)
+def test_what_knows_the_outcome_is_named_with_the_evidence(case):
+    make, why = LEAKS[case]
+    found = leaks(with_columns(extra=make), 14 * DAY)
+    assert [one.column for one in found] == ["extra"]
+    assert why in found[0].text, found[0].text
+
+
+@pytest.mark.parametrize("case", HARMLESS)
+def test_what_does_not_know_it_is_left_alone(case):
+    for seed in range(3):
+        assert leaks(with_columns(seed=seed, extra=HARMLESS[case]), 14 * DAY) == []
+
+
+def test_no_false_alarm_on_simulated_logs_of_any_size():
+    for rows in (300, 1500, 20_000):
+        for seed in range(4):
+            assert leaks(with_columns(rows, seed), 14 * DAY) == []
+    log = EventLog.from_frame(simulate_clicks(), arrival="click_time", outcome="conversion_time")
+    for horizon in (1, 14, 40):
+        assert leaks(log, horizon * DAY) == []
+
+
+def test_a_label_with_a_longer_reach_than_the_horizon_is_found():
+    """Half of the conversions come after the horizon, so the flag does not determine the label."""
+    log = with_columns(converted=LEAKS["the label"][0])
+    assert [one.column for one in leaks(log, DAY // 2)] == ["converted"]
+
+
+def test_many_values_determine_nothing():
+    rng = np.random.default_rng(0)
+    assert uncertainty_taken(rng.integers(0, 100, 400), rng.random(400) < 0.3, 100) < 0.1
+
+
+def test_refused_in_python_unless_kept():
+    log = with_columns(3000, converted=LEAKS["the label"][0], status=LEAKS["a status"][0])
+    message = "converted, status seem to know the outcome.*--drop converted,status.*--keep converted --keep status"
+    with pytest.raises(ValueError, match=message):
+        backtest(log, horizon="14d", cutoffs=2, methods=["tw"])
+    with pytest.raises(ValueError, match="status seems to know the outcome"):
+        train(log, horizon="14d", method="bl", l2=1e-3, keep=["converted"])
+    with pytest.raises(ValueError, match="keep names 'price', which is no feature"):
+        train(log, horizon="14d", keep=["price"])
+    with pytest.raises(ValueError, match="must be a list of columns"):
+        train(log, horizon="14d", keep="converted")
+    kept = train(log, horizon="14d", method="bl", l2=1e-3, keep=["converted", "status"])
+    assert "converted" in kept.features
+
+
+def test_other_findings_about_columns():
+    rng = np.random.default_rng(0)
+    log = with_columns(
+        3000,
+        user=lambda r, age, y, f: [f"u{i}" for i in rng.permutation(len(y))],
+        number=lambda r, age, y, f: np.arange(len(y)),
+        seen=lambda r, age, y, f: f["click_time"].dt.strftime("%d.%m.%Y"),
+        day=lambda r, age, y, f: f["click_time"].dt.strftime("%Y%m%d").astype(int),
+        one=lambda r, age, y, f: 1,
+        nothing=lambda r, age, y, f: None,
+        zip=lambda r, age, y, f: rng.choice([10115, 20095, 80331, 1067], len(y)),
+        plant=lambda r, age, y, f: rng.choice([1001, 1002, 4007], len(y)),
+        price=lambda r, age, y, f: rng.gamma(2, 10, len(y)),
+        quantity=lambda r, age, y, f: rng.integers(1, 12, len(y)),
+    )
+    found = {one.column: one.kind for one in examine_columns(log, 14 * DAY)}
+    assert found == {
+        "user": "id",
+        "number": "id",
+        "seen": "date",
+        "day": "date",
+        "one": "constant",
+        "nothing": "empty",
+        "zip": "code",
+        "plant": "code",
+    }
+    diagnosis = diagnose(log, horizon="14d")
+    assert {one["column"]: one["kind"] for one in diagnosis.summary()["columns"]} == found
+    assert any(text.startswith("Column zip: its 4 numbers") for text in diagnosis.findings())
