@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from effort import given_some
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -27,7 +27,7 @@ FORMATS = [
 ]
 
 
-@given(
+@given_some(
     st.lists(st.datetimes(datetime(1990, 1, 1), datetime(2060, 1, 1)), min_size=1, max_size=8), st.sampled_from(FORMATS)
 )
 def test_there_and_back(times, form):
@@ -37,7 +37,7 @@ def test_there_and_back(times, form):
     assert stamps.to_pylist() == [datetime.strptime(value, form) for value in text]
 
 
-@given(
+@given_some(
     st.lists(st.datetimes(datetime(1990, 1, 1), datetime(2060, 1, 1)), min_size=1, max_size=8), st.sampled_from(FORMATS)
 )
 def test_the_format_that_was_used_is_among_those_offered_or_means_the_same(times, form):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from effort import given_some
 from hypothesis import strategies as st
 
 from belated import EventLog
@@ -24,7 +24,7 @@ ATOMS = [
 ATOMS += ["number is not None", "number == -1"]
 
 
-@given(
+@given_some(
     st.lists(st.tuples(NUMBERS, WORDS), min_size=1, max_size=10),
     st.sampled_from(ATOMS),
     st.sampled_from(ATOMS),

@@ -29,7 +29,6 @@ from belated.data.snapshot import Snapshot
 from belated.data.times import NEVER, TimeColumn, TimeFormat, parse_instant, show_instant
 from belated.features.field_matrix import FieldMatrix
 from belated.notices import logger
-from belated.tables.conditions import Condition
 from belated.tables.frames import decoded, open_table, require, take_rows, to_arrow, without_words
 from belated.tables.missing import words_of
 from belated.tables.refusal import refuse
@@ -103,7 +102,7 @@ class EventLog:
         arrival, outcome : str
             Columns of times. A missing outcome means none has been seen.
         features : sequence of str, optional
-            Feature columns; by default all the others.
+            Feature columns; by default all the others, but for those that ``outcome_where`` looks at.
         until : instant, optional
             How far the log reaches. By default the latest time in it.
         outcome_where : str, optional
@@ -119,7 +118,7 @@ class EventLog:
         how = TimeFormat(time_format, time_unit)
         table, counts = read_table(frame, "the log", outcome_where)
         require(table, [arrival, outcome], "the log")
-        chosen = feature_names(features, table, (arrival, outcome), "the log")
+        chosen = feature_names(features, table, (arrival, outcome), "the log", outcome_where)
         if arrival == outcome:
             raise ValueError(f"arrival and outcome name the same column, {arrival!r}.")
         arrivals, outcomes = read_time_column(table, arrival, how), read_time_column(table, outcome, how)
@@ -242,14 +241,10 @@ class EventLog:
             snapshots, key, arrival, outcome, taken, outcome_where, TimeFormat(time_format, time_unit)
         )
         others = tuple(name for name in (key, arrival, outcome, taken) if name is not None)
-        looked_at = [] if outcome_where is None else Condition(outcome_where).columns
-        chosen = feature_names(features, history.table, others, "the snapshots")
-        if features is None:
-            chosen = [name for name in chosen if name not in looked_at]
-        log = cls._build(
+        chosen = feature_names(features, history.table, others, "the snapshots", outcome_where)
+        return cls._build(
             history.table, chosen, history.arrivals, history.outcome, history.until, None, na, history.notes
         )
-        return log
 
     @classmethod
     def open(cls, folder: str | Path) -> EventLog:

@@ -58,9 +58,13 @@ def read_table(
     return table, condition.holds(pa.table(columns)) if len(table) else np.zeros(0, dtype=bool)
 
 
-def feature_names(features: Any, table: nw.DataFrame[Any], others: Sequence[str], what: str) -> list[str]:
+def feature_names(
+    features: Any, table: nw.DataFrame[Any], others: Sequence[str], what: str, outcome_where: str | None = None
+) -> list[str]:
+    """The columns that were named, or all others; a condition on outcomes looks at what is known of them later."""
     if features is None:
-        return [name for name in table.columns if name not in others]
+        looked_at = [] if outcome_where is None else Condition(outcome_where).columns
+        return [name for name in table.columns if name not in {*others, *looked_at}]
     if isinstance(features, str):
         raise ValueError(f"features={features!r} must be a list of columns, such as [{features!r}].")
     require(table, features, what)

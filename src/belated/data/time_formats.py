@@ -20,7 +20,7 @@ _DATES = (
 )
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", "T%H:%M:%S", " %I:%M %p", " %I:%M:%S %p", ", %H:%M", ", %H:%M:%S")
 _ZONES = ("", "%z", " %z")
-_SIMPLE = set("dmYyHMS")  # codes that Arrow reads as Python does
+_FAST = set("dmYyHMSIpbB")  # codes that Arrow reads as Python does, and faster
 _SAMPLE = 200
 
 
@@ -38,10 +38,12 @@ def parse_formatted(text: pa.Array, form: str) -> tuple[pa.Array, Bools]:
         form = found[0]
     codes = [form[i + 1] for i in range(len(form) - 1) if form[i] == "%"]
     stamps, done = pa.nulls(len(text), pa.timestamp("us")), np.asarray(text.is_null())
-    if set(codes) <= _SIMPLE:
+    if set(codes) <= _FAST:
         stamps = pc.strptime(text, format=form, unit="s", error_is_null=True)
-        # C reads the year 24 where Python wants four digits, and takes dates that do not exist.
-        done |= np.asarray(pc.equal(pc.strftime(stamps, format=form), text).fill_null(False))
+        # C reads the year 24 where Python wants four digits, and takes dates that do not exist: only what is written the same
+        # again is sure.
+        again = pc.strftime(stamps, format=form, locale="C")
+        done |= np.asarray(pc.equal(_unpadded(again), _unpadded(text)).fill_null(False))
         stamps = stamps.cast(pa.timestamp("us"))
     rest = np.flatnonzero(~done)
     bad = np.zeros(len(text), dtype=bool)
@@ -73,6 +75,11 @@ def fitting_formats(text: pa.Array) -> list[str]:
         rest = sample.slice(_SAMPLE).to_pylist()
         found = [form for form in found if all(_parsed(value, form) is not None for value in rest)]
     return found[:2]
+
+
+def _unpadded(text: pa.Array) -> pa.Array:
+    """Without zeros in front of numbers, which people leave out."""
+    return pc.replace_substring_regex(text.cast(pa.large_string()), r"\b0(\d)\b", r"\1")
 
 
 def _parsed(value: str, form: str) -> datetime | None:

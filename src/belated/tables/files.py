@@ -115,20 +115,21 @@ def _said_by(folders: Sequence[str]) -> dict[str, str | None]:
     return {unquote(p[1]): None if p[2] == _NO_VALUE else unquote(p[2]) for p in pairs if p}
 
 
-def content_of(path: Path) -> bytes:
-    """What is in a file, uncompressed."""
+def content_of(path: Path, most: int = -1) -> bytes:
+    """What is in a file, uncompressed; or ``most`` bytes of it."""
     suffix = path.suffix.lower()
     try:
         if suffix == ".zip":
-            with ZipFile(path) as archive:
-                return archive.read(_only_member(path))
+            with ZipFile(path) as archive, archive.open(_only_member(path)) as member:
+                return member.read(most)
         if suffix == ".gz":
             with gzip.open(path, "rb") as file:
-                return file.read()
+                return file.read(most)
         if suffix in _COMPRESSED:
             with pa.input_stream(str(path), compression=_COMPRESSED[suffix]) as stream:
-                return stream.read()
-        return path.read_bytes()
+                return stream.read(None if most < 0 else most)
+        with path.open("rb") as plain:
+            return plain.read(most)
     except (OSError, EOFError, zlib.error, BadZipFile, pa.ArrowException) as error:
         if not is_compressed(path):
             raise

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.json as pjson
 
 from belated.tables.files import DataFile, content_of, first_line
-from belated.tables.missing import mark_missing
 
 
-def read_json(file: DataFile, na: Sequence[str], columns: Sequence[str] | None) -> pa.Table:
+def read_json(file: DataFile) -> pa.Table:
     content = content_of(file.path)
     try:
         if content.lstrip()[:1] == b"[":
-            table = pa.Table.from_pylist(_records(json.loads(content)))
-        else:
-            table = pjson.read_json(io.BytesIO(content), pjson.ReadOptions(block_size=max(len(content) + 1, 1 << 20)))
+            return pa.Table.from_pylist(_records(json.loads(content)))
+        return pjson.read_json(io.BytesIO(content), pjson.ReadOptions(block_size=max(len(content) + 1, 1 << 20)))
     except (pa.ArrowException, ValueError) as error:
         raise ValueError(
             f"{file.name}: cannot be read as JSON ({first_line(error)}). Write one record a line, as in "
             f'{{"click_time": "2024-03-01", "price": 3.5}}.'
         ) from None
-    return mark_missing(table if columns is None else table.select(list(columns)), na)
 
 
 def _records(found: object) -> list[dict[str, object]]:

@@ -102,7 +102,7 @@ def _as_written(file: DataFile, how: TextFormat) -> pa.Table:
     """All columns of a file; of text, the text itself."""
     if is_text_kind(file.kind):
         return read_as_text(file, how)
-    return read_json(file, (), None) if file.kind == ".jsonl" else read_typed(file, None)
+    return read_json(file) if file.kind == ".jsonl" else read_typed(file, None)
 
 
 def _field(name: str, delimiter: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,7 @@ class FileSource(Source):
     name: str
     files: list[DataFile]
     how: TextFormat = TextFormat()  # noqa: RUF009 (it is frozen)
+    _whole: dict[Path, pa.Table] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def columns(self) -> list[str]:
@@ -61,7 +62,7 @@ class FileSource(Source):
         if is_text_kind(file.kind):
             names = header_of(file, self.how)
         elif file.kind == ".jsonl":
-            names = read_json(file, (), None).column_names
+            names = self._json(file).column_names
         else:
             names = _dataset(file).schema.names
         repeated = sorted({name for name in names if names.count(name) > 1})
@@ -70,6 +71,12 @@ class FileSource(Source):
                 f"{file.name}: several columns are named {', '.join(map(repr, repeated))}. Rename or drop them."
             )
         return [*names, *(name for name in file.of_folders if name not in names)]
+
+    def _json(self, file: DataFile) -> pa.Table:
+        """A file that must be read whole to know its columns, and is read once."""
+        if file.path not in self._whole:
+            self._whole[file.path] = read_json(file)
+        return self._whole[file.path]
 
     def read(self, columns: Sequence[str] | None = None, kinds: Mapping[str, str] | None = None) -> pa.Table:
         wanted = self.columns if columns is None else list(columns)
@@ -90,7 +97,7 @@ class FileSource(Source):
         if is_text_kind(file.kind):
             table = read_text(file, self.how, inside, kinds)
         elif file.kind == ".jsonl":
-            table = read_json(file, self.how.na, inside)
+            table = mark_missing(self._json(file).select(inside), self.how.na)
         else:
             table = mark_missing(one_kind_of_text(read_typed(file, inside)), self.how.na)
         for name, value in file.of_folders.items():

@@ -5,8 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +19,7 @@ from belated.tables.refusal import refuse
 
 _KINDS = {"text": pa.string(), "number": pa.float64(), "boolean": pa.bool_()}
 _NAMES = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
+_LONGEST_HEADER = 1 << 20  # bytes
 _DECIMAL_COMMA = r"^[+-]?\d+,\d+$"
 
 
@@ -54,8 +54,7 @@ class TextFormat:
 def header_of(file: DataFile, how: TextFormat) -> list[str]:
     """The names of the columns, which the first line holds."""
     delimiter = how.delimiter(file)
-    with _stream(file) as stream:
-        start = stream.read(1 << 20)
+    start = content_of(file.path, _LONGEST_HEADER)
     if start[:4] == b"PAR1":
         raise ValueError(f"{file.name}: its name says text, but it is a Parquet file. Rename it to end in .parquet.")
     encoding = "utf-8-sig" if how.encoding.lower().replace("_", "-") in ("utf-8", "utf8") else how.encoding
@@ -178,15 +177,6 @@ def _suggest_decimal_comma(table: pa.Table, file: DataFile, kinds: Mapping[str, 
                 f"{file.name}: column {field.name!r} holds numbers with a decimal comma, such as {filled[0].as_py()}. Say "
                 f"--decimal ','."
             )
-
-
-@contextmanager
-def _stream(file: DataFile) -> Iterator[io.BufferedIOBase]:
-    if is_compressed(file.path):
-        yield io.BytesIO(content_of(file.path))
-    else:
-        with file.path.open("rb") as stream:
-            yield stream
 
 
 def _not_in(file: DataFile, how: TextFormat, column: str | None = None) -> ValueError:
