@@ -71,7 +71,7 @@ LOGS = {
     ),
     "text that is no time": (
         lambda: one(with_(at=["2024-03-01", "soon", "later"])),
-        "column 'at': 2 rows are no ISO 8601 time, the first at row 1 (soon). Say how they are written with --time-format",
+        "column 'at': 2 rows are no ISO 8601 time, the first at row 1 (soon). Correct these rows, or say how times are written with --time-format",
     ),
     "some text with a zone": (
         lambda: one(with_(at=["2024-03-01", "2024-03-01T00:00Z", "2024-03-02"])),
@@ -95,7 +95,7 @@ LOGS = {
     ),
     "days or months": (
         lambda: one(with_(at=["1/3/24", "2/3/24", "3/3/24"])),
-        "They may be read in two ways, and only you know which: say --time-format '%d/%m/%y' or --time-format '%m/%d/%y'",
+        "They may be read in more than one way, and only you know which: say --time-format '%d/%m/%y' or --time-format '%m/%d/%y'",
     ),
     "a format that does not fit": (
         lambda: one(with_(at=["01.03.2024", "31.02.2024", "2024"], out=[None] * 3), time_format="%d.%m.%Y"),

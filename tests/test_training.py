@@ -56,7 +56,7 @@ def test_hashed_fields():
     fields = FieldMatrix.from_frame(log.frame, n_columns=5000)
     hashed = EventLog(fields, log._arrival, log._outcome, "datetime", False, log.until)
     trained = train(hashed, horizon="14d", method="bl", l2=1e-3)
-    assert trained.features == {}
+    assert trained.features == {"campaign": "text", "device": "text"}
     assert_allclose(trained.predict(fields).mean(), trained.about["mean_prediction"])
 
 

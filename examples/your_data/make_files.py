@@ -59,7 +59,7 @@ def leads(folder: Path) -> None:
         "Abgeschlossen am": closed.dt.strftime("%d.%m.%Y"),
         "Status": np.where(won, "gewonnen", np.where(lost, "verloren", "offen")),
         "Quelle": table["campaign"],
-        "Land": table["country"],
+        "Land": table["country"].replace({"UK": "Königreich"}),
         "Listenpreis": table["price"],
         "Auftragswert": np.where(won, np.round(table["price"] * rng.uniform(0.7, 1.0, len(table)), 2), np.nan),
     })  # fmt: skip

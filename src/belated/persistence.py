@@ -28,7 +28,8 @@ class ModelFile:
     ----------
     classifier : DelayedFeedbackClassifier
     features : dict of str to str
-        The name of each feature column and its kind: text, number or boolean. Empty where nobody said.
+        The name of each feature column and its kind: text, number, boolean, or category (whole numbers that are read as
+        text). Empty where nobody said.
     others : list of str
         Columns of the training file that are no features.
     about : dict

@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 
 from belated.classifier import DelayedFeedbackClassifier
 from belated.data.durations import DAY, parse_duration
 from belated.data.event_log import EventLog
 from belated.data.labels import check_labels
 from belated.data.snapshot import Snapshot
-from belated.evaluation.column_findings import refuse_leaks
+from belated.evaluation.column_findings import check_columns
 from belated.evaluation.cross_validation import L2_GRID, Choice, choose_l2
 from belated.evaluation.window import suggest_window
+from belated.features.field_matrix import FieldMatrix
 from belated.methods import resolve_method
 from belated.models.linear import LinearModel
 from belated.notices import logger
@@ -41,6 +43,11 @@ class TrainedModel(ModelFile):
         encoder = getattr(self.classifier.model_, "encoder_", None)
         return () if encoder is None else tuple(encoder.na)
 
+    def predict_proba(self, rows: Any) -> Floats:
+        """Probabilities (n, 2) of no outcome and of one, as classifiers of scikit-learn give them."""
+        p = self.predict(rows)
+        return np.column_stack([1.0 - p, p])
+
     def predict(self, rows: Any) -> Floats:
         """Probabilities (n,) of new rows: a table that has the columns of training, or a FieldMatrix."""
         rows = in_memory(rows)
@@ -48,6 +55,8 @@ class TrainedModel(ModelFile):
             return self.classifier.predict_proba(rows)[:, 1]
         table = open_table(rows, "the table")
         self.require(table.columns)
+        flags = [name for name, kind in self.features.items() if kind == "boolean" and table.schema[name] == nw.String]
+        table = table.with_columns(nw.col(name).str.to_lowercase() for name in flags)
         return self.classifier.predict_proba(table.select(list(self.features)).to_native())[:, 1]
 
 
@@ -97,7 +106,7 @@ def train(
         raise ValueError(
             f"{'the only row is not' if len(snap) == 1 else f'none of the {len(snap)} rows is'} positive, so there is nothing to learn."
         )
-    refuse_leaks(log, limit, keep)
+    check_columns(log, limit, keep)
     history = (log.last - log.first if reach is None else min(reach, log.last - log.first)) / DAY
     days = suggest_window(snap, history) if window is None else parse_duration(window, "window", log.clock) / DAY
     if l2 is None and method != "auto":
@@ -129,6 +138,7 @@ def _choose_l2(snap: Snapshot, method: str, window: float) -> float | None:
 
 def _kinds(log: EventLog) -> dict[str, str]:
     """The kind of each feature column; one without a single value counts as text."""
-    if not nw.dependencies.is_into_dataframe(log.frame):
-        return {}
+    if isinstance(log.frame, FieldMatrix):
+        encoder = log.frame.encoder
+        return {} if encoder is None else {n: "number" if n in encoder.edges else "text" for n in encoder.columns}
     return dict.fromkeys(log.features, "text") | kinds_of(log.frame)

@@ -417,11 +417,14 @@ def test_a_column_that_knows_the_outcome_is_refused(clicks, tmp_path):
     for command in (["compare"], ["train", "--out", model]):
         done = run(command[0], tmp_path / "log.csv", *ask, *command[1:])
         assert done.exit_code == 2 and "converted seems to know the outcome" in done.stderr, done.stderr
-        assert "100.0% of the rows with true have one, 0.0% of the rows with false" in done.stderr
+        assert "where it is true, 100.0% of the rows have one, where it is false, 0.0%" in done.stderr
     assert not model.exists()
     more = ["--method", "bl", "--l2", "0.001", "--out", model]
     assert run("train", tmp_path / "log.csv", *ask, *more, "--keep", "converted").exit_code == 0
-    assert "Column converted: it seems to know the outcome" in run("describe", tmp_path / "log.csv", *ask).output
+    assert (
+        "Column converted seems to know the outcome: it takes away"
+        in run("describe", tmp_path / "log.csv", *ask).output
+    )
 
 
 def test_the_demo_runs_without_the_drawing_libraries(tmp_path, monkeypatch):

@@ -124,3 +124,49 @@ def test_bad_snapshots(change, message):
 def test_what_is_positive_must_be_said():
     with pytest.raises(ValueError, match="say which rows are positive"):
         EventLog.from_snapshots(copies([0], [1]), key="id", arrival="created")
+
+
+def test_one_late_row_does_not_move_the_others():
+    found = copies([0, 1, 3, 5], [2, np.nan, 5, np.nan])
+    last = max(found)
+    found[last] = found[last].assign(
+        created=found[last]["created"].where(found[last]["id"] != 103, last + pd.Timedelta("2s"))
+    )
+    with pytest.raises(
+        ValueError, match=r"column 'created': 1 row is after the snapshot of 2024-03-12.*the first at row 3"
+    ):
+        log_of(found)
+
+
+def test_an_index_of_pandas_is_no_feature():
+    found = copies([0, 1, 3, 3], [2, np.nan, 5, 9])
+    found = {k: v.set_index(v["id"] * 7) if number else v for number, (k, v) in enumerate(found.items())}
+    assert log_of(found).features == ["age_in_copy"]
+
+
+def test_copies_with_and_without_zones_are_refused():
+    found = copies([0, 1, 3], [2, np.nan, 5])
+    last = max(found)
+    found[last] = found[last].assign(created=found[last]["created"].dt.tz_localize("Europe/Berlin"))
+    with pytest.raises(ValueError, match="has a time zone and column"):
+        log_of(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "when"),
+    [
+        ("leads-2024-03-01.csv", datetime(2024, 3, 1)),
+        ("leads_20240301_103015.csv", datetime(2024, 3, 1, 10, 30, 15)),
+        ("leads_20240301T1030.csv", datetime(2024, 3, 1, 10, 30)),
+        ("leads-20240301101530.csv", datetime(2024, 3, 1, 10, 15, 30)),
+        ("leads_2024-03-01_0001.csv", datetime(2024, 3, 1)),
+        ("2023-12-31/12345678-2024-03-01.csv", datetime(2024, 3, 1)),
+        ("day=2024-03-01/part-0.csv", datetime(2024, 3, 1)),
+    ],
+)
+def test_dates_in_names(name, when):
+    from pathlib import Path
+
+    from belated.data.repeated_exports import date_in_name
+
+    assert date_in_name(Path(name)) == when

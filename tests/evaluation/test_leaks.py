@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from belated import EventLog, backtest, train
+from belated import EventLog, backtest, ingest_parquet, train
 from belated.data.durations import DAY
 from belated.datasets import simulate_campaigns, simulate_clicks
 from belated.evaluation.column_findings import examine_columns, leaks
@@ -28,14 +28,20 @@ def with_columns(n=12_000, seed=0, **columns):
 
 
 LEAKS = {
-    "the label": (lambda rng, age, y, f: y.astype(int), "takes away 100% of the uncertainty"),
-    "the label as words": (lambda rng, age, y, f: np.where(y, "yes", "no"), "100.0% of the rows with yes"),
+    "the label": (lambda rng, age, y, f: y.astype(int), "of the uncertainty about the outcome: where it is 1, 100.0%"),
+    "the label as words": (
+        lambda rng, age, y, f: np.where(y, "yes", "no"),
+        "where it is yes, 100.0% of the rows have one",
+    ),
     "its opposite": (lambda rng, age, y, f: ~y, "takes away"),
     "a status": (
         lambda rng, age, y, f: np.where(y, "won", np.where(rng.exponential(8, len(y)) < age, "lost", "open")),
         "takes away",
     ),
-    "what it was worth": (lambda rng, age, y, f: np.where(y, rng.gamma(2, 50, len(y)), np.nan), "with missing"),
+    "what it was worth": (
+        lambda rng, age, y, f: np.where(y, rng.gamma(2, 50, len(y)), np.nan),
+        "where it is missing, 0.0%",
+    ),
     "the label, now and then wrong": (
         lambda rng, age, y, f: np.where(rng.random(len(y)) < 0.03, ~y, y),
         "takes away",
@@ -64,7 +70,11 @@ LEAKS = {
     ),
     "calls so far": (lambda rng, age, y, f: rng.poisson(np.minimum(age, 14) / 2), "have the value 0"),
     "minutes so far": (lambda rng, age, y, f: np.minimum(age, 10) * rng.gamma(5, 1, len(y)), "not yet positive"),
-    "days since": (lambda rng, age, y, f: np.floor(age), "grows with the age of rows all along"),
+    "a refund that only positives have": (
+        lambda rng, age, y, f: np.where(y & (rng.random(len(y)) < 0.4), rng.gamma(2, 9, len(y)), 0.0),
+        "100.0% of the",
+    ),
+    "days since": (lambda rng, age, y, f: np.floor(age), "the age of the row at the end of the log, in days"),
 }
 
 HARMLESS = {
@@ -76,6 +86,15 @@ HARMLESS = {
     "prices that rise": lambda rng, age, y, f: 100 - age + rng.normal(0, 5, len(y)),
     "a month": lambda rng, age, y, f: f["click_time"].dt.month_name(),
     "a running number": lambda rng, age, y, f: np.arange(len(y)),
+    "a price list that changed 5 days ago": lambda rng, age, y, f: np.where(age < 5, "2024b", "2024a"),
+    "a version released every 21 days": lambda rng, age, y, f: np.floor((60 - age) / 21).astype(int).astype(str),
+    "days until a fixed date": lambda rng, age, y, f: np.floor(age + 33),
+    "a budget that runs out": lambda rng, age, y, f: 1000 + 10 * age + rng.normal(0, 3, len(y)),
+    "missing more often for 4 days": lambda rng, age, y, f: np.where((age < 4) & (rng.random(len(y)) < 0.4), None, "a"),
+    "a column that ended 6 days ago": lambda rng, age, y, f: np.where(age < 6, None, rng.choice(["a", "b"], len(y))),
+    "a weekday": lambda rng, age, y, f: f["click_time"].dt.day_name(),
+    "missing on Sundays": lambda rng, age, y, f: np.where(f["click_time"].dt.day_name() == "Sunday", None, "a"),
+    "a coupon that few have": lambda rng, age, y, f: np.where(rng.random(len(y)) < np.where(y, 0.4, 0.07), "x", None),
     "a campaign that began last week": lambda rng, age, y, f: np.where(
         (age < 7) & (rng.random(len(y)) < 0.3), "new", "old"
     ),
@@ -99,6 +118,41 @@ def test_what_does_not_know_it_is_left_alone(case):
         assert leaks(with_columns(seed=seed, extra=HARMLESS[case]), 14 * DAY) == []
 
 
+@pytest.mark.parametrize("rate", [0.5, 0.9, 0.97])
+@pytest.mark.parametrize("mean_delay", [1, 10, 20])
+def test_high_rates_and_long_delays_are_no_leak(rate, mean_delay):
+    """Nearly every old row is positive and hardly any young one, so whatever follows the calendar goes with the outcome."""
+    rng = np.random.default_rng(0)
+    n = 6000
+    age = np.sort(rng.uniform(0, 40, n))[::-1]
+    delay = np.where(rng.random(n) < rate, rng.exponential(mean_delay, n), np.inf)
+    arrived = UNTIL - pd.to_timedelta(age, "D")
+    outcome = (arrived + pd.to_timedelta(np.where(delay <= age, delay, 0), "D")).where(delay <= age)
+    frame = pd.DataFrame({
+        "at": arrived,
+        "out": outcome,
+        "number": np.arange(n),
+        "week": arrived.isocalendar().week.to_numpy(),
+        "price": 50 - age + rng.normal(0, 1, n),
+        "new": np.where(age > 10, np.nan, rng.normal(size=n)),
+        "noise": rng.normal(size=n),
+    })  # fmt: skip
+    log = EventLog.from_frame(frame, arrival="at", outcome="out", until=UNTIL.isoformat())
+    assert leaks(log, 14 * DAY) == []
+    flag = frame.assign(paid=frame["out"].notna())
+    log = EventLog.from_frame(flag, arrival="at", outcome="out", until=UNTIL.isoformat())
+    assert [one.column for one in leaks(log, 14 * DAY)] == ["paid"]
+
+
+def test_hashed_logs_are_looked_at_too(tmp_path):
+    frame = simulate_campaigns(3000).to_pandas()
+    frame.assign(converted=frame["conversion_time"].notna()).to_parquet(tmp_path / "log.parquet", index=False)
+    times = {"arrival": "click_time", "outcome": "conversion_time"}
+    ingest_parquet(tmp_path / "log.parquet", tmp_path / "log", **times, progress=False)
+    with pytest.raises(ValueError, match="converted seems to know the outcome"):
+        train(EventLog.open(tmp_path / "log"), horizon="14d", method="bl", l2=1e-3)
+
+
 def test_no_false_alarm_on_simulated_logs_of_any_size():
     for rows in (300, 1500, 20_000):
         for seed in range(4):
@@ -114,9 +168,25 @@ def test_a_label_with_a_longer_reach_than_the_horizon_is_found():
     assert [one.column for one in leaks(log, DAY // 2)] == ["converted"]
 
 
+def test_weekdays_are_no_leak_on_any_day():
+    for back in range(7):
+        frame = simulate_campaigns(12_000).to_pandas()
+        end = UNTIL - pd.Timedelta(days=back, hours=5 * back)
+        frame = frame[frame["click_time"] <= end].assign(day=frame["click_time"].dt.day_name())
+        frame["conversion_time"] = frame["conversion_time"].where(frame["conversion_time"] <= end)
+        log = EventLog.from_frame(frame, arrival="click_time", outcome="conversion_time", until=end.isoformat())
+        for days in (3, 14, 30):
+            assert leaks(log, days * DAY) == [], (back, days)
+
+
+def test_small_logs_are_looked_at_too():
+    log = with_columns(90, status=LEAKS["the label as words"][0])
+    assert [one.column for one in leaks(log, 14 * DAY)] == ["status"]
+
+
 def test_many_values_determine_nothing():
     rng = np.random.default_rng(0)
-    assert uncertainty_taken(rng.integers(0, 100, 400), rng.random(400) < 0.3, 100) < 0.1
+    assert uncertainty_taken(rng.integers(0, 100, 400), rng.random(400) < 0.3, np.zeros(400, dtype=int)) < 0.1
 
 
 def test_refused_in_python_unless_kept():

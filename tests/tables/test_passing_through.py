@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 
 from belated import EventLog, train
 from belated.cli import main
-from belated.tables.passing_through import _longer_lines, write_with_column
+from belated.tables.passing_through import write_with_column
 from belated.tables.sources import open_files, read_table
 from belated.tables.text_files import TextFormat
 
@@ -142,14 +144,81 @@ FIELDS = st.text(st.sampled_from('ab ,;"\n\r\té0'), max_size=6)
 
 @given_some(st.lists(st.tuples(FIELDS, FIELDS), min_size=1, max_size=5))
 def test_any_quoted_text_comes_out_as_it_went_in(rows):
-    quoted = ["".join(['"', field.replace('"', '""'), '"']) for row in rows for field in row]
-    body = ["a,b", *(f"{quoted[2 * k]},{quoted[2 * k + 1]}" for k in range(len(rows)))]
-    content = "\n".join(body).encode() + b"\n"
-    longer = _longer_lines(content, ",", "p", np.arange(len(rows)) / 7, ".")
-    assert longer is not None
-    for k, line in reversed(list(enumerate(body[1:]))):
-        longer = longer.replace(f"{line},{k / 7!r}\n".encode(), f"{line}\n".encode(), 1)
-    assert longer.replace(b"a,b,p\n", b"a,b\n", 1) == content
+    quoted = [",".join(f'"{field.replace(chr(34), chr(34) * 2)}"' for field in row) for row in rows]
+    p = np.arange(len(rows)) / 7
+    with tempfile.TemporaryDirectory() as folder:
+        source, out = Path(folder, "rows.csv"), Path(folder, "out.csv")
+        source.write_bytes("\n".join(["a,b", *quoted]).encode())
+        write_with_column(open_files([source]), "p", p, out)
+        expected = "\n".join(["a,b,p", *(f"{row},{value!r}" for row, value in zip(quoted, p.tolist(), strict=True))])
+        assert out.read_bytes() == expected.encode()
+
+
+def test_quotes_open_at_the_beginning_of_a_field_only(tmp_path):
+    (tmp_path / "rows.csv").write_text('size,note\n5" pipe,x\na,"one\ntwo\nthree"\n6" pipe,y\n')
+    write_with_column(open_files([tmp_path / "rows.csv"]), "p", np.array([0.1, 0.2, 0.3]), tmp_path / "out.csv")
+    expected = 'size,note,p\n5" pipe,x,0.1\na,"one\ntwo\nthree",0.2\n6" pipe,y,0.3\n'
+    assert (tmp_path / "out.csv").read_text() == expected
+
+
+def test_a_decimal_comma_among_commas_is_quoted(tmp_path):
+    (tmp_path / "rows.csv").write_text('x,price\na,"1,5"\n')
+    source = open_files([tmp_path / "rows.csv"], TextFormat(decimal=","))
+    write_with_column(source, "p", np.array([0.25]), tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text() == 'x,price,p\na,"1,5","0,25"\n'
+
+
+def test_the_name_is_written_in_the_encoding_of_the_file(tmp_path):
+    (tmp_path / "rows.csv").write_bytes("x,ü\na,ö\n".encode("latin-1"))
+    source = open_files([tmp_path / "rows.csv"], TextFormat(encoding="latin-1"))
+    write_with_column(source, "wä", np.array([0.25]), tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_bytes().decode("latin-1") == "x,ü,wä\na,ö,0.25\n"
+    with pytest.raises(ValueError, match="cannot be written in latin-1"):
+        write_with_column(source, "Ω", np.array([0.25]), tmp_path / "out.csv")
+
+
+def test_what_folders_say_passes_through(tmp_path):
+    for month in (1, 2):
+        (tmp_path / f"month={month}").mkdir()
+        pq.write_table(pa.table({"x": [month]}), tmp_path / f"month={month}" / "p.parquet")
+    write_with_column(open_files([tmp_path]), "p", np.array([0.1, 0.2]), tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text().splitlines() == ['"x","month","p"', '1,"1",0.1', '2,"2",0.2']
+
+
+def test_files_of_one_dialect_become_one_of_it(tmp_path):
+    (tmp_path / "a.csv").write_text("x;price\na;1,5")
+    (tmp_path / "b.csv").write_text("x;price\nb;2,5\n")
+    source = open_files([tmp_path / "a.csv", tmp_path / "b.csv"], TextFormat(";", ","))
+    write_with_column(source, "p", np.array([0.25, 0.5]), tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text() == "x;price;p\na;1,5;0,25\nb;2,5;0,5\n"
+
+
+def test_json_to_another_kind_keeps_long_numbers_and_dates(tmp_path):
+    (tmp_path / "a.jsonl").write_text(
+        '{"id": 12345678901234567890, "day": "2024-01-01", "n": 1}\n{"id": 1, "day": null, "n": 2}\n'
+    )
+    write_with_column(open_files([tmp_path / "a.jsonl"]), "p", np.array([0.25, 0.5]), tmp_path / "out.parquet")
+    assert pq.read_table(tmp_path / "out.parquet").to_pydict() == {
+        "id": ["12345678901234567890", "1"], "day": ["2024-01-01", None], "n": [1, 2], "p": [0.25, 0.5]
+    }  # fmt: skip
+    (tmp_path / "b.jsonl").write_text('{"id": 2, "day": "x", "n": 3}')
+    write_with_column(open_files([tmp_path / "a.jsonl", tmp_path / "b.jsonl"]), "p", np.ones(3), tmp_path / "out.jsonl")
+    assert (tmp_path / "out.jsonl").read_text().splitlines()[2] == '{"id": 2, "day": "x", "n": 3, "p": 1.0}'
+
+
+def test_lists_do_not_go_into_text(tmp_path):
+    pq.write_table(pa.table({"many": [[1], [2]]}), tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match="column 'many' holds lists or records, which text cannot"):
+        write_with_column(open_files([tmp_path / "a.parquet"]), "p", np.ones(2), tmp_path / "out.csv")
+
+
+def test_an_input_is_never_written_over(model, tmp_path):
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("campaign,price\na,1\n")
+    for rows in (tmp_path, tmp_path / "*.csv"):
+        done = predict(model / "plain.skops", rows, "--out", tmp_path / "b.csv")
+        assert done.exit_code == 2 and "is read, or written, by this command already" in done.stderr
+    assert (tmp_path / "b.csv").read_text() == "campaign,price\na,1\n"
 
 
 def test_decimal_commas_stay_decimal_commas(tmp_path):

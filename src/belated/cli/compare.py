@@ -61,18 +61,19 @@ def compare_command(log: tuple[Path, ...], **options: Any) -> None:
     belated compare clicks.csv --outcomes conversions.csv --key click_id --horizon 7d --methods tw,fsiw,dfm-piecewise
     """
     from belated.cli.open_log import open_log
+    from belated.data.durations import duration_text
 
     for name in options["methods"] or ():
         resolve_method(name)
     cutoffs = _cutoffs(options["cutoffs"])
     may_draw(options["report"])
-    may_write([*log, options["outcomes"]], options["report"], options["json_file"])
+    may_write([*log, options["outcomes"], options["db"]], options["report"], options["json_file"])
     opened = open_log(log, options)
 
     def train(summary: dict[str, Any]) -> str:
         """The command that trains what a comparison recommends, on as many days as it tested."""
         advice, same = summary["recommendation"], only(options, (*LOG_OPTIONS, "horizon"))
-        days = {"lookback": f"{summary['settings']['lookback']:.10g}d", "window": f"{advice['window']:.10g}d"}
+        days = {"lookback": duration_text(summary["settings"]["lookback"]), "window": duration_text(advice["window"])}
         chosen = {"method": advice["method"], **days, "l2": f"{advice['l2']:g}", "model_file": "model.skops"}
         return typed_again("train", log, {**same, **chosen})
 

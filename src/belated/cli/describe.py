@@ -34,8 +34,8 @@ def describe_command(log: tuple[Path, ...], **options: Any) -> None:
     from belated.cli.show_results import show_diagnosis
     from belated.evaluation.diagnosis import diagnose
 
-    may_write([*log, options["outcomes"]], options["json_file"])
-    events = open_log(log, options).events
+    may_write([*log, options["outcomes"], options["db"]], options["json_file"])
+    events = open_log(log, options, to_fit=False).events
     diagnosis = diagnose(
         events,
         horizon=options["horizon"],

@@ -9,6 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from belated.cli.options import LOG_OPTIONS
+from belated.cli.outputs import may_write
 from belated.cli.terminal import out, plain
 from belated.data.column_guesses import guess_columns, refuse_future, time_like_names
 from belated.data.durations import parse_duration
@@ -34,36 +36,45 @@ class OpenedLog:
     columns: list[str]
 
 
-def open_log(logs: tuple[Path, ...], options: dict[str, Any]) -> OpenedLog:
-    """Read the files that options name, guess what they do not, and show the guess."""
+def open_log(logs: tuple[Path, ...], options: dict[str, Any], to_fit: bool = True) -> OpenedLog:
+    """Read the files that options name, guess what they do not, and show the guess; ``to_fit``, with features that can be."""
     _check_durations(options)
     ingested = _ingested(logs, options)
     if ingested is not None:
         return ingested
     how, times = text_format(options), TimeFormat(options["time_format"], options["time_unit"])
     source = _source(logs, options, how)
+    if isinstance(source, FileSource):
+        may_write(
+            [file.path for file in source.files], *(options.get(key) for key in ("report", "json_file", "model_file"))
+        )
     outcomes = None if options["outcomes"] is None else open_files([options["outcomes"]], how)
     if (outcomes is None) == (options["key"] is not None) and not _from_snapshots(options):
         raise ValueError(
-            "--outcomes and --key go together: a file of outcomes, and the column by which its rows find theirs."
+            "--outcomes and --key go together: a file of outcomes, and the column by which its rows find theirs. (With --snapshots, "
+            "--key tells rows apart.)"
         )
     condition = None if options["outcome_where"] is None else Condition(options["outcome_where"])
     looked_at = [] if condition is None else condition.columns
-    _require("--outcome-where", looked_at, outcomes or source)
-    _require("--key", [] if options["key"] is None else [options["key"]], source)
+    _require("--outcome-where", looked_at, outcomes or source, " Text stands in quotes.")
+    for table in (source, outcomes or source):
+        _require("--key", [] if options["key"] is None else [options["key"]], table)
     _require("--snapshot-time", [] if options["snapshot_time"] is None else [options["snapshot_time"]], source)
+    _require("--keep", list(options["keep"]), source)
     roles = _time_columns(source, outcomes or source, options)
     taken = {*roles.values(), options["key"], options["snapshot_time"], *(looked_at if outcomes is None else [])}
     features = _feature_columns(source, taken, options)
-    beside = [name for name in taken if name in source.columns]
+    columns = [name for name in source.columns if name in {*taken, *features}]
     codes = list(options["category"])
     _require("--category", codes, source)
-    kinds = dict.fromkeys([*(roles.values() if times.format else ()), *codes], "text")
+    # Keys are text: in a text file 007 and 7 are two.
+    keys = [] if options["key"] is None else [options["key"]]
+    kinds = dict.fromkeys([*(roles.values() if times.format else ()), *codes, *keys], "text")
     arguments: dict[str, Any] = {"features": features, "na": how.na, **{key: options[key] for key in _HOW_TO_READ}}
     if _from_snapshots(options):
-        events = _read_snapshots(source, [*dict.fromkeys([*beside, *features])], kinds, roles, options, arguments)
+        events = _read_snapshots(source, columns, kinds, roles, options, arguments)
     else:
-        table = as_categories(source.read(list(dict.fromkeys([*beside, *features])), kinds), codes)
+        table = as_categories(source.read(columns, kinds), codes)
         arguments |= {**roles, "until": options["until"]}
         refuse_future(table, [roles["arrival"]], times)
         if outcomes is None:
@@ -74,8 +85,9 @@ def open_log(logs: tuple[Path, ...], options: dict[str, Any]) -> OpenedLog:
             second = outcomes.read(list(wanted), kinds)
             refuse_future(second, [roles["outcome"]], times)
             events = EventLog.from_frames(table, second, key=options["key"], **arguments)
-        _refuse_dates(table, features, source.name)
-    _check_outcomes(events)
+    if to_fit:
+        _refuse_dates(events.frame, features, source.name)
+    _check_outcomes(events, "--outcome" if condition is None else f"--outcome-where {condition.text}")
     for note in events.notes:
         out.print(plain(note), soft_wrap=True)
     out.print(
@@ -96,11 +108,12 @@ def _ingested(logs: tuple[Path, ...], options: dict[str, Any]) -> OpenedLog | No
     """A log that was ingested before; its columns have been chosen."""
     if len(logs) != 1 or not (logs[0] / "log.json").exists():
         return None
-    chosen = [name for name in ("arrival", "outcome", "outcomes", "features", "drop", "until") if options[name]]
+    chosen = [name for name in LOG_OPTIONS if name != "keep" and options[name]]
     if chosen:
-        raise ValueError(f"{logs[0]}: an ingested log has its columns already. Leave out --{chosen[0]}.")
+        flag = chosen[0].replace("_", "-")
+        raise ValueError(f"{logs[0]}: an ingested log has its columns already. Leave out --{flag}.")
     events = EventLog.open(logs[0])
-    _check_outcomes(events)
+    _check_outcomes(events, "it")
     hashed = counted(len(events.features), "hashed feature")
     out.print(f"{counted(len(events), 'row')}, {events.positives:,} with an outcome; {hashed}.")
     return OpenedLog(events, logs[0].name, [])
@@ -124,6 +137,9 @@ def _source(logs: tuple[Path, ...], options: dict[str, Any], how: TextFormat) ->
         if options["db"] is not None:
             raise ValueError("--db wants a query: add --sql 'SELECT ...'.")
         return open_files(logs, how)
+    ignored = [name for name in ("sep", "decimal", "encoding", "snapshots") if options[name]]
+    if ignored:
+        raise ValueError(f"--{ignored[0]} is about files, and --sql takes the place of one. Leave it out.")
     from belated.tables.sql import SqlSource
 
     return SqlSource(options["sql"], options["db"], how.na)
@@ -141,16 +157,20 @@ def _read_snapshots(
     options: dict[str, Any],
     arguments: dict[str, Any],
 ) -> EventLog:
+    ignored = [name for name in ("outcomes", "until") if options[name]]
+    if ignored:
+        raise ValueError(
+            f"--{ignored[0]} does not go with snapshots, which say themselves who is positive when. Leave it out."
+        )
     if options["key"] is None:
         raise ValueError("snapshots are joined by a key: say which column tells the rows apart with --key COLUMN.")
     copies: Any
     if options["snapshot_time"]:
         copies = as_categories(source.read(columns, kinds), options["category"])
     elif isinstance(source, FileSource):
-        copies = [
-            (date_in_name(file.path), FileSource(file.name, [file], source.how).read(columns, kinds))
-            for file in source.files
-        ]
+        parts = [FileSource(file.name, [file], source.how) for file in source.files]
+        tables = [as_categories(part.read(columns, kinds), options["category"]) for part in parts]
+        copies = [(date_in_name(file.path), table) for file, table in zip(source.files, tables, strict=True)]
     else:
         raise ValueError(
             "--snapshots reads dates from names of files; of a query, name their column with --snapshot-time."
@@ -158,10 +178,11 @@ def _read_snapshots(
     return EventLog.from_snapshots(copies, key=options["key"], taken=options["snapshot_time"], **roles, **arguments)
 
 
-def _require(option: str, names: list[str], source: Source) -> None:
+def _require(option: str, names: list[str], source: Source, hint: str = "") -> None:
     unknown = [name for name in names if name not in source.columns]
     if unknown:
-        raise ValueError(f"{option} {','.join(unknown)}: no such column; the columns are {listed(source.columns)}.")
+        columns = f"the columns of {source.name} are {listed(source.columns)}"
+        raise ValueError(f"{option} {','.join(unknown)}: no such column; {columns}.{hint}")
 
 
 def _time_columns(arrivals: Source, outcomes: Source, options: dict[str, Any]) -> dict[str, str]:
@@ -222,9 +243,10 @@ def _names(given: str | None, source: Source) -> list[str]:
 
 
 def _remaining_columns(source: Source, taken: set[str | None]) -> list[str]:
-    index = [name for name in source.columns if re.fullmatch(r"__index_level_\d+__", name)]
+    index = [name for name in source.columns if re.fullmatch(r"__index_level_\d+__|Unnamed: \d+|", name)]
     if index:
-        out.print(f"Leaving out {', '.join(index)}, the index of the table that was saved.")
+        named = ", ".join(name or "the column without a name" for name in index)
+        out.print(f"Leaving out {named}, the index of the table that was saved.")
     features = [name for name in source.columns if name not in {*taken, *index}]
     if len(features) > _MOST_COLUMNS:
         raise ValueError(
@@ -237,17 +259,17 @@ def _refuse_dates(table: pa.Table, features: list[str], file: str) -> None:
     dated = [name for name in features if pa.types.is_temporal(table.schema.field(name).type)]
     if dated:
         raise ValueError(
-            f"{file}: the columns {listed(dated)} hold times, which are no features. Leave them out with --drop "
+            f"{file}: {listed(dated)} {'holds' if len(dated) == 1 else 'hold'} times, which are no features. Leave them out with --drop "
             f"{','.join(dated)}, or derive numbers or categories from them."
         )
 
 
-def _check_outcomes(events: EventLog) -> None:
+def _check_outcomes(events: EventLog, option: str) -> None:
     count = len(events)
     if events.positives == 0:
         raise ValueError(
             f"{'the one row has no' if count == 1 else f'none of the {count} rows has an'} outcome: there is nothing to learn. Is "
-            f"--outcome right?"
+            f"{option} right?"
         )
     if events.positives == count:
         each = "the one row has" if count == 1 else f"each of the {count} rows has"

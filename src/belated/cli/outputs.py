@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
@@ -11,11 +12,11 @@ from typing import IO, Any
 from belated.extras import how_to_install
 
 
-def may_write(inputs: list[Path | None], *files: Path | None) -> None:
+def may_write(inputs: Sequence[str | Path | None], *files: Path | None) -> None:
     """Refuse files that cannot be written, or that the command reads."""
     from belated.tables.writing import is_plain
 
-    taken = {file.resolve() for file in inputs if file is not None}
+    taken = {Path(file).resolve() for file in inputs if file is not None}
     for file in files:
         if file is None:
             continue

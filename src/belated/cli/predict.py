@@ -38,6 +38,7 @@ def predict_command(model: Path, rows: tuple[Path, ...], file: Path, column: str
     belated predict model.skops new.csv --out -
     """
     from belated.cli.open_log import text_format
+    from belated.tables.frames import as_categories
     from belated.tables.passing_through import STANDARD_OUTPUT, kind_of_output, write_with_column
     from belated.tables.refusal import counted
     from belated.tables.sources import open_files
@@ -48,10 +49,13 @@ def predict_command(model: Path, rows: tuple[Path, ...], file: Path, column: str
     trained = TrainedModel.load(model)
     source = open_files(rows, text_format({**options, "na": trained.na}))
     kind_of_output(source, file)
+    may_write([found.path for found in source.files], None if to_screen else file)
     trained.require(source.columns)
     if column in source.columns:
         raise ValueError(f"{source.name}: there is a column {column!r} already. Name the new one with --column.")
-    p = trained.predict(source.read(list(trained.features), trained.features))
+    table = source.read(list(trained.features), trained.features)
+    codes = [name for name, kind in trained.features.items() if kind == "category"]
+    p = trained.predict(as_categories(table, codes))
     write_with_column(source, column, p, file)
     screen = err if to_screen else out
     screen.print(f"{counted(len(p), 'row')}, mean probability {p.mean():.2%}: {plain(str(file))}")

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from belated.cli.terminal import out, plain
-from belated.tables.refusal import counted
 
 if TYPE_CHECKING:
     from belated.evaluation.diagnosis import Diagnosis
 
 
 def show_comparison(summary: dict[str, Any]) -> None:
+    from belated.data.durations import duration_text
+
     methods = summary["methods"]
     columns = {
         "log_loss": ("log loss", "{:.4f}"),
@@ -46,8 +47,7 @@ def show_comparison(summary: dict[str, Any]) -> None:
     if summary["train"]:
         out.print(f"Now: {plain(summary['train'])}", soft_wrap=True)
     asked = {**summary["settings"], "window": summary["recommendation"]["window"]}
-    days = "{}='{:.10g}d'"
-    durations = ", ".join(days.format(name, asked[name]) for name in ("horizon", "lookback", "window"))
+    durations = ", ".join(f"{name}={duration_text(asked[name])!r}" for name in ("horizon", "lookback", "window"))
     out.print(
         f"In Python: belated.train(log, method={summary['recommended']!r}, {durations}, l2={summary['recommendation']['l2']:g})",
         soft_wrap=True,
@@ -55,6 +55,8 @@ def show_comparison(summary: dict[str, Any]) -> None:
 
 
 def show_diagnosis(diagnosis: Diagnosis) -> None:
+    from belated.tables.refusal import counted
+
     table = Table(title=f"{counted(diagnosis.rows, 'row')} as known at {diagnosis.as_of}")
     for heading in ("window, days", "positives that come later"):
         table.add_column(heading, justify="right")

@@ -46,7 +46,7 @@ def train_command(log: tuple[Path, ...], **options: Any) -> None:
     from belated.cli.open_log import open_log
     from belated.training import train
 
-    may_write([*log, options["outcomes"]], options["model_file"])
+    may_write([*log, options["outcomes"], options["db"]], options["model_file"])
     method = options["method"]
     if method != "auto" and method not in METHODS:
         raise ValueError(f"--method {method} is not known; choose auto or one of {', '.join(METHODS)}.")
@@ -57,7 +57,8 @@ def train_command(log: tuple[Path, ...], **options: Any) -> None:
         trained = train(events, **asked)
     others = [name for name in opened.columns if name not in events.features]
     about = {"command": typed_again("train", log, options), **trained.about}
-    replace(trained, others=others, about=about).save(options["model_file"])
+    features = trained.features | dict.fromkeys(options["category"], "category")
+    replace(trained, features=features, others=others, about=about).save(options["model_file"])
     out.print(
         f"{about['method']} on {about['rows']:,} rows known at {about['as_of']}, window {about['window']:.3g} days, l2 "
         f"{about['l2']:g}: {about['positive_so_far'] / about['rows']:.2%} are positive so far, the model expects "

@@ -135,6 +135,19 @@ def parse_age(value: Any, name: str) -> float | None:
     return float(value)
 
 
+def duration_text(days: float) -> str:
+    """A number of days as one would write it, in the largest unit that gives a whole number.
+
+    >>> duration_text(14.0), duration_text(14 / 24), duration_text(7.5)
+    ('14d', '14h', '180h')
+    """
+    micros = round(days * DAY)
+    for unit, (length, *_) in _UNITS.items():
+        if unit != "w" and micros % length == 0:
+            return f"{micros // length}{unit}"
+    return f"{micros / _UNITS['s'][0]:.6f}s"
+
+
 def _hint(value: Any, name: str) -> str:
     """What a duration would be as a number of days."""
     try:

@@ -20,6 +20,7 @@ from belated.data.log_columns import (
     check_clocks,
     feature_names,
     match_keys,
+    notes_on,
     read_table,
     read_time_column,
     warn_left_out,
@@ -121,7 +122,8 @@ class EventLog:
         chosen = feature_names(features, table, (arrival, outcome), "the log", outcome_where)
         if arrival == outcome:
             raise ValueError(f"arrival and outcome name the same column, {arrival!r}.")
-        arrivals, outcomes = read_time_column(table, arrival, how), read_time_column(table, outcome, how)
+        arrivals = read_time_column(table, arrival, how)
+        outcomes = read_time_column(table, outcome, how.in_unit_of(arrivals))
         check_arrivals(arrivals, arrival)
         check_clocks(arrivals, arrival, outcomes, outcome)
         missing = outcomes.missing | ~counts
@@ -141,7 +143,7 @@ class EventLog:
             int(outcomes.micros[~outcomes.missing].max(initial=-NEVER)),
             until,
             na,
-            _notes({arrival: arrivals, outcome: outcomes}),
+            notes_on({arrival: arrivals, outcome: outcomes}),
         )
 
     @classmethod
@@ -174,7 +176,8 @@ class EventLog:
         require(events, [key, outcome], "the table of outcomes")
         if not counts.all():
             events = events.filter(counts.tolist())
-        start, end = read_time_column(table, arrival, how), read_time_column(events, outcome, how)
+        start = read_time_column(table, arrival, how)
+        end = read_time_column(events, outcome, how.in_unit_of(start))
         check_arrivals(start, arrival)
         check_clocks(start, arrival, end, outcome)
         row_of, keys = match_keys(table, events, key)
@@ -191,7 +194,7 @@ class EventLog:
         usable = ~unmatched & ~early
         first = np.full(len(table), NEVER)
         np.minimum.at(first, row_of[usable], end.micros[usable])
-        latest, notes = int(end.micros[usable].max(initial=-NEVER)), _notes({arrival: start, outcome: end})
+        latest, notes = int(end.micros[usable].max(initial=-NEVER)), notes_on({arrival: start, outcome: end})
         return cls._build(table, chosen, start, first, latest, until, na, notes)
 
     @classmethod
@@ -334,7 +337,7 @@ class EventLog:
 
     def without_features(self) -> EventLog:
         """The same log without features."""
-        return EventLog(pa.table({}), self._arrival, self._outcome, self._clock, self._zoned, self._until)
+        return self._with(pa.table({}), self._arrival, self._outcome)
 
     def sample(self, share: float, seed: int = 0) -> EventLog:
         """About this share of the rows, drawn at random."""
@@ -343,8 +346,11 @@ class EventLog:
         keep = np.random.default_rng(seed).uniform(size=len(self)) < share
         if not keep.any():
             raise ValueError(f"share={share!r} of {len(self)} rows leaves none.")
-        frame, arrival, outcome = take_rows(self._frame, keep), self._arrival[keep], self._outcome[keep]
-        return EventLog(frame, arrival, outcome, self._clock, self._zoned, self._until)
+        return self._with(take_rows(self._frame, keep), self._arrival[keep], self._outcome[keep])
+
+    def _with(self, frame: Any, arrival: Ints, outcome: Ints) -> EventLog:
+        """Other rows or features of the same log."""
+        return EventLog(frame, arrival, outcome, self._clock, self._zoned, self._until, self.na, self.notes)
 
     @property
     def positives(self) -> int:
@@ -463,11 +469,3 @@ class EventLog:
             delay_micros=np.where(known, delay, NEVER),
             horizon=None if horizon is None else limit / DAY,
         )
-
-
-def _notes(columns: dict[str, TimeColumn]) -> list[str]:
-    return [
-        f"Column {name!r} is read {column.note} (--time-unit, or time_unit= in Python, to overrule)."
-        for name, column in columns.items()
-        if column.note
-    ]

@@ -47,12 +47,14 @@ def ingest_parquet(
     progress: bool = True,
     numbers: Sequence[str] = (),
     buckets: int = 10,
+    na: Sequence[str] = (),
 ) -> None:
     """Read a Parquet file into the folder ``out``, hashing every feature column as a category.
 
     Columns that hold fractions are numbers, and so are those that ``numbers`` names. They are put into ``buckets`` ranges
     between quantiles first, which a pass of their own over (at most a million of) their values finds. The folder keeps the
-    ranges, and so does a classifier: rows to come are encoded in the same way. Other whole numbers are categories.
+    ranges, and so does a classifier: rows to come are encoded in the same way. Other whole numbers are categories. Empty text is missing, and so are the
+    words of ``na``.
 
     The folder must be new, empty, or hold an ingested log alone, which is replaced when the new one is whole.
     """
@@ -64,7 +66,7 @@ def ingest_parquet(
     file = pq.ParquetFile(path, read_dictionary=texts)
     batches = file.iter_batches(batch_size=_BATCH, columns=[arrival, outcome, *chosen])
     total = -(-file.metadata.num_rows // _BATCH)
-    encoder = FieldEncoder(chosen, _edges(file, chosen, numbers, buckets), n_columns, seed)
+    encoder = FieldEncoder(chosen, _edges(file, chosen, numbers, buckets), n_columns, seed, na)
     with LogWriter(out, len(chosen), encoder.as_plain_data()) as writer:
         for batch in track(_ahead(batches), f"Reading {Path(path).name}", total=total, disable=not progress):
             table = nw.from_native(pa.Table.from_batches([batch]), eager_only=True)
@@ -87,7 +89,12 @@ def _edges(file: pq.ParquetFile, features: list[str], numbers: Sequence[str], bu
     unknown = [name for name in numbers if name not in features]
     if unknown:
         raise ValueError(f"numbers names {', '.join(map(repr, unknown))}, which is no feature.")
+    if buckets < 2:
+        raise ValueError(f"buckets={buckets!r} must be at least 2.")
     kinds = {name: file.schema_arrow.field(name).type for name in features}
+    wrong = [name for name in numbers if not (pa.types.is_integer(kinds[name]) or pa.types.is_floating(kinds[name]))]
+    if wrong:
+        raise ValueError(f"numbers names {wrong[0]!r}, which holds {kinds[wrong[0]]}.")
     maybe = [n for n in features if n in numbers or pa.types.is_floating(kinds[n]) or pa.types.is_decimal(kinds[n])]
     if not maybe:
         return {}

@@ -30,8 +30,16 @@ def read_time_column(table: nw.DataFrame[Any], name: str, how: TimeFormat) -> Ti
     column = table.get_column(name)
     if column.dtype == nw.Object:
         _check_objects(column.to_list(), name)
-    times = read_times(to_arrow(table, name), name, how)
-    return times
+    return read_times(to_arrow(table, name), name, how)
+
+
+def notes_on(columns: dict[str, TimeColumn]) -> list[str]:
+    """How numbers were understood as times."""
+    return [
+        f"Column {name!r} is read {column.note} (--time-unit, or time_unit= in Python, to overrule)."
+        for name, column in columns.items()
+        if column.note
+    ]
 
 
 def _check_objects(values: list[Any], name: str) -> None:
@@ -102,8 +110,11 @@ def check_clocks(arrivals: TimeColumn, arrival: str, outcomes: TimeColumn, outco
     if arrivals.clock != "seconds" and outcomes.clock == "seconds" and _are_flags(outcomes):
         raise whether_not_when(outcome, "0 and 1")
     if "seconds" in (arrivals.clock, outcomes.clock) and arrivals.clock != outcomes.clock:
+        small = outcome if outcomes.clock == "seconds" else arrival
+        numbers = (outcomes if outcomes.clock == "seconds" else arrivals).micros / 1e6
         raise ValueError(
-            f"column {arrival!r} holds {arrivals.clock} but column {outcome!r} holds {outcomes.clock}: use one kind for both."
+            f"column {arrival!r} holds {arrivals.clock} but column {outcome!r} holds {outcomes.clock}: use one kind for both. Numbers such as "
+            f"{numbers.min():g} in {small!r} are no times since 1970; where one means 'never', empty it, or name it with --na."
         )
     if arrivals.zoned != outcomes.zoned:
         with_zone, without = (arrival, outcome) if arrivals.zoned else (outcome, arrival)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,10 @@ import pyarrow as pa
 
 from belated.data.durations import DAY
 from belated.data.log_columns import (
+    ShownInstants,
     check_arrivals,
+    check_clocks,
+    notes_on,
     read_keys,
     read_table,
     read_time_column,
@@ -26,7 +30,9 @@ from belated.tables.frames import decoded, open_table, require, take_rows, to_ar
 from belated.tables.refusal import counted, refuse
 from belated.typing import Bools, Ints
 
-_DATE = re.compile(r"(?<!\d)(\d{4})[-_.]?(\d\d)[-_.]?(\d\d)(?:[T_ -](\d\d)[:_-]?(\d\d))?(?!\d)")
+_DAY = r"(\d{4})[-_.]?(\d\d)[-_.]?(\d\d)"
+_TIME = r"(?:[T ](\d\d)[:_.-]?(\d\d)|[T _-]?(\d\d)[:_.-]?(\d\d)[:_.-]?(\d\d))?"  # _0001 is the number of a part
+_DATE = re.compile(rf"{_DAY}{_TIME}(?!\d)")
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,9 @@ def read_snapshots(
         raise ValueError(f"{len(pairs)} snapshot is not enough: it takes two to see a row turn positive.")
     copies = [_read(when, frame, key, arrival, outcome, outcome_where, how) for when, frame in pairs]
     copies.sort(key=lambda copy: copy.taken)
+    for copy in copies[1:]:
+        one, other = f"{arrival} of the first snapshot", f"{arrival} of that of {show_instant(copy.taken, 'datetime')}"
+        check_clocks(copies[0].arrivals, one, copy.arrivals, other)
     stamps = np.array([copy.taken for copy in copies])
     if (np.diff(stamps) == 0).any():
         same = show_instant(int(stamps[np.argmax(np.diff(stamps) == 0)]), "datetime")
@@ -84,13 +93,11 @@ def date_in_name(path: Path) -> datetime:
     (datetime.datetime(2024, 3, 1, 0, 0), datetime.datetime(2024, 3, 1, 0, 0))
     """
     for part in (path.name, *reversed(path.parent.parts)):
-        found = _DATE.search(part)
-        if found:
-            year, month, day, hour, minute = (int(number or 0) for number in found.groups())
-            try:
-                return datetime(year, month, day, hour, minute)
-            except ValueError:
-                continue
+        for start in re.finditer(r"(?<!\d)\d", part):
+            found = _DATE.match(part, start.start())
+            with suppress(ValueError):  # digits that are no date
+                if found:
+                    return datetime(*(int(number) for number in found.groups() if number))  # type: ignore[arg-type]
     raise ValueError(
         f"{path.name}: there is no date in its name, such as 2024-03-01, so it is not known when this snapshot was taken. Rename it, or "
         f"name a column that says so with --snapshot-time."
@@ -126,7 +133,7 @@ def _read(
     table, positive = read_table(frame, what, outcome_where)
     require(table, [key, arrival, *([] if outcome is None else [outcome])], what)
     if outcome is not None:
-        positive = positive & _flags(to_arrow(table, outcome), outcome)
+        positive = positive & _flags(to_arrow(table, outcome), outcome, what)
     keys = read_keys(to_arrow(table, key), key)
     refuse_unfit_keys(keys, key, what)
     arrivals = read_time_column(table, arrival, how)
@@ -135,10 +142,10 @@ def _read(
         raise ValueError(
             f"column {arrival!r} counts seconds from an unknown origin, so it cannot be compared with snapshots' dates."
         )
-    return _Copy(parse_instant(when, "snapshot", "epoch"), table, keys, arrivals, positive)
+    return _Copy(parse_instant(when, "snapshot", "datetime"), table, keys, arrivals, positive)
 
 
-def _flags(column: pa.Array, name: str) -> Bools:
+def _flags(column: pa.Array, name: str, what: str) -> Bools:
     column = decoded(column)
     if pa.types.is_boolean(column.type) or pa.types.is_null(column.type):
         return np.asarray(column.cast(pa.bool_()).fill_null(False))
@@ -150,7 +157,9 @@ def _flags(column: pa.Array, name: str) -> Bools:
             f"column {name!r} must hold truth values, or 0 and 1, and holds {some}. Say what is positive with a condition: "
             f"outcome_where='{name} == ...' (--outcome-where)."
         ) from None
-    refuse((numbers != 0) & (numbers != 1), name, "{count} neither 0 nor 1", numbers, "Correct these rows.")
+    refuse(
+        (numbers != 0) & (numbers != 1), name, f"{{count}} neither 0 nor 1 in {what}", numbers, "Correct these rows."
+    )
     return numbers == 1
 
 
@@ -164,17 +173,18 @@ def _joined(copies: list[_Copy], key: str, arrival: str) -> History:
     positive = np.concatenate([copy.positive for copy in copies])
     stamps = np.array([copy.taken for copy in copies])
     dated = stamps % DAY == 0
-    if dated.all() and (came > stamps[copy_of]).any():  # a date that stands for the end of its day
+    of_its_day = [bool((copy.arrivals.micros > copy.taken).any()) for copy in copies]
+    if dated.all() and np.mean(of_its_day) > 0.5:  # a date that stands for the end of its day
         stamps = stamps + DAY
         notes.append("The date of a snapshot means the end of that day.")
-    late = came > stamps[copy_of]
-    refuse(
-        late,
-        arrival,
-        "{count} after the snapshot in which they are seen",
-        [show_instant(int(m), "datetime") for m in came[late][:1]] * len(late),
-        "Correct these times, or those of the snapshots.",
-    )
+    for copy, stamp in zip(copies, stamps.tolist(), strict=True):
+        refuse(
+            copy.arrivals.micros > stamp,
+            arrival,
+            f"{{count}} after the snapshot of {show_instant(copy.taken, 'datetime')}, which has them already",
+            ShownInstants(copy.arrivals.micros, "datetime"),
+            "Correct these times, or those of the snapshots.",
+        )
     _, first = np.unique(codes, return_index=True)  # copies are in order of time
     outcome = np.full(len(first), NEVER)
     np.minimum.at(outcome, codes[positive], stamps[copy_of[positive]])
@@ -199,9 +209,14 @@ def _joined(copies: list[_Copy], key: str, arrival: str) -> History:
             f"{counted(gone, 'row')} {'is' if gone == 1 else 'are'} missing from later snapshots without having turned positive: from then on that "
             f"counts as negative."
         )
+    last = np.zeros(len(first), dtype=np.int64)
+    last[codes] = np.arange(len(codes))  # later copies come later
+    back = int(((outcome != NEVER) & ~positive[last] & in_time).sum())
+    if back:
+        notes.append(f"{counted(back, 'row')} turned positive and back again: the first time counts.")
     table = _rows(copies, copy_of, order)
-    naive = copies[0].arrivals
-    arrivals = TimeColumn(came[order], np.zeros(len(order), dtype=bool), naive.clock, naive.zoned, naive.note)
+    notes += notes_on({arrival: copies[0].arrivals})
+    arrivals = replace(copies[0].arrivals, micros=came[order], missing=np.zeros(len(order), dtype=bool))
     return History(table, arrivals, outcome[codes[order]], int(stamps[-1]), notes)
 
 
@@ -212,9 +227,9 @@ def _rows(copies: list[_Copy], copy_of: Ints, order: Ints) -> nw.DataFrame[Any]:
     for number, copy in enumerate(copies):
         rows = order[copy_of[order] == number] - starts[number]
         if len(rows):
-            parts.append(copy.table[rows.tolist()].to_arrow())
+            parts.append(copy.table[rows.tolist()].to_arrow().select(copy.table.columns))
     try:
         joined = pa.concat_tables(parts, promote_options="permissive")
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise ValueError(f"the snapshots do not fit together: {error}.") from None
     return nw.from_arrow(joined, backend=copies[0].table.implementation)

@@ -15,7 +15,7 @@ DAY_FIRST = "dayfirst"
 _DAY_FIRST_DATES = ("%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%d/%m/%y", "%d-%m-%Y", "%d-%m-%y")
 _DATES = (
     *_DAY_FIRST_DATES,
-    *("%m/%d/%Y", "%m/%d/%y", "%m-%d-%Y", "%m-%d-%y", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d"),
+    *("%m/%d/%Y", "%m/%d/%y", "%m-%d-%Y", "%m-%d-%y", "%Y/%m/%d", "%Y.%m.%d", "%Y%m%d", "%y-%m-%d", "%y/%m/%d"),
     *("%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y"),
 )
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", "T%H:%M:%S", " %I:%M %p", " %I:%M:%S %p", ", %H:%M", ", %H:%M:%S")
@@ -31,11 +31,6 @@ def parse_formatted(text: pa.Array, form: str) -> tuple[pa.Array, Bools]:
     >>> stamps.to_pylist(), bad.tolist()
     ([datetime.datetime(2024, 3, 1, 0, 0), None, None], [False, True, False])
     """
-    if form == DAY_FIRST:
-        found = [f for f in fitting_formats(text) if f.startswith("%d")]
-        if not found:  # so that the rows at fault are named, take the most usual one
-            found = ["%d/%m/%Y"]
-        form = found[0]
     codes = [form[i + 1] for i in range(len(form) - 1) if form[i] == "%"]
     stamps, done = pa.nulls(len(text), pa.timestamp("us")), np.asarray(text.is_null())
     if set(codes) <= _FAST:
@@ -43,21 +38,24 @@ def parse_formatted(text: pa.Array, form: str) -> tuple[pa.Array, Bools]:
         # C reads the year 24 where Python wants four digits, and takes dates that do not exist: only what is written the same
         # again is sure.
         again = pc.strftime(stamps, format=form, locale="C")
-        done |= np.asarray(pc.equal(_unpadded(again), _unpadded(text)).fill_null(False))
+        if "y" not in codes:  # a year of one digit is a mistake
+            again, text = _unpadded(again), _unpadded(text)
+        done |= np.asarray(pc.equal(again, text.cast(again.type)).fill_null(False))
         stamps = stamps.cast(pa.timestamp("us"))
     rest = np.flatnonzero(~done)
     bad = np.zeros(len(text), dtype=bool)
     if not len(rest):
         return stamps, bad
-    values = stamps.to_pylist()
-    known: dict[str, datetime | None] = {}
-    for row, value in zip(rest.tolist(), text.take(pa.array(rest)).to_pylist(), strict=True):
-        if value not in known:
-            known[value] = _parsed(value, form)
-        values[row], bad[row] = known[value], known[value] is None
-    if any(value is not None and value.tzinfo is not None for value in values):
-        return pa.array([None if v is None else v.astimezone(UTC) for v in values], pa.timestamp("us", tz="UTC")), bad
-    return pa.array(values, pa.timestamp("us")), bad
+    written = text.take(pa.array(rest)).dictionary_encode()
+    known = [_parsed(value, form) for value in written.dictionary.to_pylist()]
+    bad[rest] = np.array([value is None for value in known])[np.asarray(written.indices)]
+    zone = UTC if any(value is not None and value.tzinfo is not None for value in known) else None
+    if zone is not None:
+        known = [None if value is None else value.astimezone(zone) for value in known]
+    kind = pa.timestamp("us", tz="UTC" if zone else None)
+    late = pa.array(known, kind).take(written.indices)
+    sure = pc.if_else(pa.array(done), stamps, None).cast(kind)
+    return pc.replace_with_mask(sure, pa.array(~done), late), bad
 
 
 def fitting_formats(text: pa.Array) -> list[str]:
@@ -75,6 +73,13 @@ def fitting_formats(text: pa.Array) -> list[str]:
         rest = sample.slice(_SAMPLE).to_pylist()
         found = [form for form in found if all(_parsed(value, form) is not None for value in rest)]
     return found[:2]
+
+
+def day_first_format(text: pa.Array) -> str:
+    """The format with the day first that fits most of the text, so that the rows at fault are named."""
+    few = text.drop_null().unique().slice(0, _SAMPLE).to_pylist()
+    forms = ["".join(parts) for parts in product(_DAY_FIRST_DATES, _TIMES, _ZONES)]
+    return max(forms, key=lambda form: sum(_parsed(value, form) is not None for value in few))
 
 
 def _unpadded(text: pa.Array) -> pa.Array:

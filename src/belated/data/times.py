@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -21,9 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from belated.data.durations import LATEST, is_number, to_float
-from belated.data.time_formats import DAY_FIRST, fitting_formats, parse_formatted
+from belated.data.time_formats import DAY_FIRST, day_first_format, fitting_formats, parse_formatted
 from belated.tables.frames import decoded, is_text
-from belated.tables.missing import WORDS_FOR_NOTHING
+from belated.tables.missing import NEVER_DATES, WORDS_FOR_NOTHING
 from belated.tables.refusal import refuse
 from belated.typing import Bools, Floats, Ints
 
@@ -45,12 +45,22 @@ class TimeFormat:
     format: str | None = None
     unit: str | None = None
 
+    def in_unit_of(self, other: TimeColumn) -> TimeFormat:
+        """The same, with numbers in the unit in which another column was read."""
+        return self if self.unit is not None or other.unit is None else replace(self, unit=other.unit)
+
     def __post_init__(self) -> None:
         if self.unit is not None and self.unit not in _UNITS:
             raise ValueError(f"time_unit={self.unit!r} is not known; choose s, ms, us or ns.")
         if self.format is not None and self.format != DAY_FIRST and "%" not in self.format:
             raise ValueError(
                 f"time_format={self.format!r} is not a format. Write for example '%d.%m.%Y' or '%m/%d/%y %H:%M', or dayfirst."
+            )
+        if self.format not in (None, DAY_FIRST) and not re.search("%[Yy]", self.format or ""):
+            raise ValueError(f"time_format={self.format!r} has no year, %Y or %y.")
+        if "%Z" in (self.format or ""):
+            raise ValueError(
+                f"time_format={self.format!r}: names of zones are not clear. Offsets are, as in +0100 (%z)."
             )
 
 
@@ -102,17 +112,19 @@ class TimeColumn:
     clock: str  # "datetime", "seconds", or "empty" when every value is missing
     zoned: bool
     note: str = ""  # how numbers were understood
+    unit: str | None = None  # what numbers count
 
 
 def read_times(column: pa.Array, name: str, how: TimeFormat = _AS_WRITTEN) -> TimeColumn:
     """Read one Arrow column as instants; empty text and the usual words for nothing count as missing."""
     column = decoded(column)
     kind = column.type
-    if how.format is not None and pa.types.is_integer(kind):
+    if how.format is not None and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        column = pa.array(np.asarray(column.cast(pa.float64())), from_pandas=True).cast(pa.int64(), safe=False)
         column, kind = column.cast(pa.large_string()), pa.large_string()
     if is_text(kind):
         text = pc.utf8_trim_whitespace(column)
-        text = pc.if_else(pc.is_in(text, value_set=pa.array(WORDS_FOR_NOTHING, text.type)), None, text)
+        text = pc.if_else(pc.is_in(text, value_set=pa.array([*WORDS_FOR_NOTHING, *NEVER_DATES], text.type)), None, text)
         column = _parse_text(text, name, how)
         kind = column.type
     missing = np.asarray(column.is_null())
@@ -128,7 +140,13 @@ def read_times(column: pa.Array, name: str, how: TimeFormat = _AS_WRITTEN) -> Ti
                 f"column {name!r} holds times out of any range ({error}). Empty them where they mean 'never'."
             ) from None
         micros = np.asarray(stamps.cast(pa.int64()).fill_null(0))
-        _plausible(micros / 1e6, missing, name, micros.view("M8[us]"), "Empty the outcome where it means 'never'.")
+        _plausible(
+            micros / 1e6,
+            missing,
+            name,
+            micros.view("M8[us]"),
+            "Empty the outcome where it means 'never', or name it with --na.",
+        )
         return TimeColumn(micros, missing, "datetime", zoned)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return _read_numbers(column, name, how)
@@ -148,7 +166,8 @@ def _read_numbers(column: pa.Array, name: str, how: TimeFormat) -> TimeColumn:
             f"column {name!r} holds numbers such as {known[0]:.0f}, which look like dates written YYYYMMDD, not like seconds. Say "
             f"--time-format %Y%m%d (time_format= in Python)."
         )
-    unit = how.unit or next((u for u, most in _LARGEST.items() if np.abs(known).max() <= most), "s")
+    # One number that means 'never' must not decide for all.
+    unit = how.unit or next((u for u, most in _LARGEST.items() if np.median(np.abs(known)) <= most), "s")
     seconds = numbers * (_UNITS[unit] / 1e6)
     advice = "Correct these times, or empty them where they mean 'never'; --time-unit says what numbers count."
     _plausible(seconds, missing, name, numbers, advice)
@@ -158,10 +177,10 @@ def _read_numbers(column: pa.Array, name: str, how: TimeFormat) -> TimeColumn:
         micros = np.rint(np.where(missing, 0.0, numbers) * _UNITS[unit]).astype(np.int64)
     since_1970 = bool(np.abs(seconds[~missing]).min() >= _FIRST_EPOCH)
     if not since_1970:
-        return TimeColumn(micros, missing, "seconds", False, "" if unit == "s" else f"as {_UNIT_NAMES[unit]}")
+        return TimeColumn(micros, missing, "seconds", False, "" if unit == "s" else f"as {_UNIT_NAMES[unit]}", unit)
     first = show_instant(int(micros[~missing].min()), "datetime")
     note = f"as {_UNIT_NAMES[unit]} since 1970, the first of them {first}"
-    return TimeColumn(micros, missing, "epoch" if unit == "s" else "datetime", True, note)
+    return TimeColumn(micros, missing, "epoch" if unit == "s" else "datetime", True, note, unit)
 
 
 def _plausible(seconds: Floats, missing: Bools, name: str, values: Any, advice: str) -> None:
@@ -179,9 +198,11 @@ def _look_like_dates(seconds: Floats) -> bool:
 
 def _parse_text(text: pa.Array, name: str, how: TimeFormat) -> pa.Array:
     if how.format is not None:
-        stamps, bad = parse_formatted(text, how.format)
+        form = day_first_format(text) if how.format == DAY_FIRST else how.format
+        stamps, bad = parse_formatted(text, form)
         values = _Shown(text)
-        refuse(bad, name, f"{{count}} not of the format {how.format}", values, "Correct these rows, or the format.")
+        advice = f"{_advice(text)} If a word means 'never', say so with --na."
+        refuse(bad, name, f"{{count}} not of the format {form}", values, advice if bad.any() else "")
         return stamps
     for target in (pa.timestamp("us"), pa.timestamp("us", tz="UTC"), pa.int64()):
         try:
@@ -230,11 +251,14 @@ def _advice(text: pa.Array) -> str:
     """What to do about text that is no ISO 8601: the format that it fits, where there is one."""
     found = fitting_formats(text)
     if not found:
-        return "Say how they are written with --time-format (time_format= in Python), or write them as '2024-03-01T12:00:00'."
+        return (
+            "Correct these rows, or say how times are written with --time-format (time_format= in Python); if a word means 'never', say so "
+            "with --na."
+        )
     if len(found) == 1:
         return f"They look like {found[0]}: say --time-format '{found[0]}' (time_format= in Python)."
     either = " or ".join(f"--time-format '{form}'" for form in found)
-    return f"They may be read in two ways, and only you know which: say {either} (time_format= in Python)."
+    return f"They may be read in more than one way, and only you know which: say {either} (time_format= in Python)."
 
 
 def refuse_zoneless(naive: Bools, name: str, values: Any) -> None:

@@ -23,7 +23,7 @@ from belated.data.durations import DAY, parse_duration
 from belated.data.event_log import EventLog
 from belated.data.labels import check_labels
 from belated.data.times import show_instant
-from belated.evaluation.column_findings import refuse_leaks
+from belated.evaluation.column_findings import check_columns
 from belated.evaluation.cross_validation import L2_GRID, Choice, choose_l2
 from belated.evaluation.cutoff_plan import plan_cutoffs
 from belated.evaluation.fitting import fit_method
@@ -155,7 +155,7 @@ def backtest(
     limit = parse_duration(horizon, "horizon", log.clock)
     plan = plan_cutoffs(log, cutoffs, lookback, period, limit)
     _check_group(log, group)
-    refuse_leaks(log, limit, keep)
+    check_columns(log, limit, keep)
     if window is None:
         first = log.without_features().snapshot_at(plan.instants[0], plan.lookback, limit)
         days = suggest_window(first, plan.lookback / DAY)

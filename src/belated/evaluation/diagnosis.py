@@ -28,6 +28,7 @@ _SHARES = (0.5, 0.8, 0.9, 0.95, 0.99)
 _LEVEL = 0.01  # a p-value below this counts as a change
 _MATTERS = 0.05  # smaller changes of the rate (relative) or of the delay curve (distance) do not matter
 _MOST_VALUES = 20
+_KNOWS = " seems to know the outcome"
 _FEWEST = 200  # rows that a value needs in each half to be tested
 
 
@@ -121,7 +122,11 @@ class Diagnosis:
                 found.append(
                     f"{share:.0%} of the rows younger than the window have a value of {name} that no older row has."
                 )
-        return [*found, *self.limits(), *(f"Column {one.column}: {one.text}" for one in self.columns)]
+        return [
+            *found,
+            *self.limits(),
+            *(f"Column {one.column}{_KNOWS * (one.kind == 'leak')}: {one.text}" for one in self.columns),
+        ]
 
     def summary(self) -> dict[str, Any]:
         """Plain data, as ``--json`` writes it."""

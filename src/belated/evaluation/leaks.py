@@ -2,8 +2,9 @@
 
 Three things give such a column away, each looked for on its own:
 
-- it (nearly) determines the outcome;
-- whether it is missing goes with the outcome;
+- it (nearly) determines the outcome, among rows of like age: old rows have had time to turn positive, so whatever follows the
+  calendar tells something, and no secret;
+- whether it is missing goes with the outcome, likewise;
 - it changes as rows grow older. Young rows that are not yet positive have another value, or none, where old rows had theirs
   filled in since. Compared are stretches of arrivals, each with the rows that were not yet positive when it ended: a feature
   known at arrival differs between the last stretch and the one before as it does between earlier ones.
@@ -12,7 +13,7 @@ Three things give such a column away, each looked for on its own:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -24,16 +25,20 @@ from belated.tables.missing import EMPTY_TEXT, missing_words
 from belated.typing import Bools, Floats, Ints
 
 _DETERMINED = 0.5  # share of the uncertainty about the outcome that a column may take away
-_MISSING_TELLS = 0.1  # the same, of whether it is missing
+_MISSING_TELLS = 0.3  # the same, of whether it is missing
 _MOST_VALUES = 100
 _RANGES = 20  # of a number with many values
-_STRETCHES = 8  # of arrivals
+_STRETCHES = 40  # of arrivals, at most; more than a week of them, so that weekdays come again
+_SURE = 0.998  # of the rows with some values have an outcome, where at most half of all do
+_SURE_SHARE = 0.1  # of the rows with an outcome have such a value
 _FEWEST = 100  # rows in a stretch
 _LATE_SHARE = 0.2  # by how much the share of missing values must differ between young and old rows
 _ALL_AT_FIRST = 0.8  # of the youngest rows have a value that at most half of the old ones still have
 _TREND = 0.4  # rank correlation of a number with age among young rows, where old ones have next to none
 _NO_TREND = 0.15
 _ALL_ALONG = 0.9  # rank correlation with age over the whole log
+_RARE = 0.01
+_UNITS = {"weeks": 1 / 7, "days": 1.0, "hours": 24.0, "minutes": 1440.0, "seconds": 86400.0}  # in a day
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,7 @@ class Seen:
     elapsed: Floats
     delay: Floats
     horizon: float | None
+    _known: dict[float, list[Ints]] = field(default_factory=dict, repr=False)
 
     def outcomes(self) -> Iterator[tuple[Bools, Bools]]:
         """Rows and their labels: whether there is an outcome at all, and within the horizon where that is final."""
@@ -91,16 +97,23 @@ class Seen:
             mature = self.elapsed >= self.horizon
             yield mature, (known & (self.delay <= self.horizon))[mature]
 
-    def stretches(self, length: float) -> list[Bools]:
+    def ages(self, rows: Bools) -> Ints:
+        """Groups of like age, about equally large."""
+        count = int(np.clip(rows.sum() // (2 * _FEWEST), 1, _RANGES))
+        order = np.argsort(np.argsort(self.elapsed[rows], kind="stable"), kind="stable")
+        return order * count // max(len(order), 1)
+
+    def stretches(self, length: float) -> list[Ints]:
         """Rows of each stretch of arrivals that were not yet positive when it ended, from the last back."""
-        found = []
-        for number in range(_STRETCHES):
-            age = self.elapsed - number * length
-            rows = (age >= 0) & (age < length) & ~(self.delay <= age)
-            if rows.sum() < _FEWEST:
-                break
-            found.append(rows)
-        return found
+        if length not in self._known:
+            number = (self.elapsed // length).astype(np.int64)
+            open_then = ~(self.delay <= self.elapsed - number * length)
+            rows = np.flatnonzero(open_then & (number < _STRETCHES))
+            rows = rows[np.argsort(number[rows], kind="stable")]
+            parts = np.split(rows, np.searchsorted(number[rows], np.arange(1, _STRETCHES)))
+            enough = [len(part) >= _FEWEST for part in parts]
+            self._known[length] = parts[: enough.index(False)] if False in enough else parts
+        return self._known[length]
 
     def lengths(self) -> list[float]:
         span = float(self.elapsed.max()) or 1.0
@@ -110,66 +123,101 @@ class Seen:
 
 def evidence(values: Values, seen: Seen) -> str | None:
     """Why a column seems to know the outcome, None where it does not."""
-    return _determines(values, seen) or _missing_tells(values, seen) or _changes_with_age(values, seen)
+    return (
+        _determines(values, seen)
+        or _only_positives(values, seen)
+        or _missing_tells(values, seen)
+        or _changes_with_age(values, seen)
+    )
 
 
 def _determines(values: Values, seen: Seen) -> str | None:
     for rows, label in seen.outcomes():
-        taken = uncertainty_taken(values.codes[rows], label, len(values.names))
+        taken = uncertainty_taken(values.codes[rows], label, seen.ages(rows))
         if taken >= _DETERMINED:
-            low, high = _extremes(values, rows, label)
-            return f"it takes away {taken:.0%} of the uncertainty about the outcome: {high}, {low}"
+            return f"it takes away {taken:.0%} of the uncertainty about the outcome: {_extremes(values, rows, label)}"
     return None
+
+
+def _only_positives(values: Values, seen: Seen) -> str | None:
+    """Values that hardly any row has without an outcome, of a good part of those with one."""
+    label = ~np.isnan(seen.delay)
+    count = np.bincount(values.codes, minlength=len(values.names))
+    positive = np.bincount(values.codes, label, len(values.names))
+    sure = (count >= _FEWEST // 10) & (positive >= _SURE * count)
+    rows = int(count[sure].sum())
+    if label.mean() <= 0.5 and rows >= _FEWEST // 2 and positive[sure].sum() >= _SURE_SHARE * label.sum():
+        return f"{positive[sure].sum() / rows:.1%} of the {rows:,} rows where it is {_some(values, sure)} have an outcome, of all rows {label.mean():.1%}"
+    return None
+
+
+def _some(values: Values, which: Bools) -> str:
+    names = [values.names[k] for k in np.flatnonzero(which)]
+    return " or ".join(names[:2]) + (f" (or one of {len(names) - 2} more values)" if len(names) > 2 else "")
 
 
 def _missing_tells(values: Values, seen: Seen) -> str | None:
     for rows, label in seen.outcomes():
         gone = values.missing[rows]
-        taken = uncertainty_taken(gone.astype(np.int64), label, 2)
+        taken = uncertainty_taken(gone.astype(np.int64), label, seen.ages(rows))
         if taken >= _MISSING_TELLS:
             return f"it is missing in {gone[label].mean():.0%} of the rows with an outcome and in {gone[~label].mean():.0%} of those without"
     return None
 
 
-def _extremes(values: Values, rows: Bools, label: Bools) -> tuple[str, str]:
-    """The values with the lowest and the highest rate, in words; of those that are not rare, if there are two."""
+def _extremes(values: Values, rows: Bools, label: Bools) -> str:
+    """The values with the highest and the lowest rate, in words; of those that are not rare, if there are two."""
     codes = values.codes[rows]
     count = np.bincount(codes, minlength=len(values.names))
     rate = np.bincount(codes, label, len(values.names)) / np.maximum(count, 1)
     common = np.flatnonzero(count >= min(0.01 * len(codes), np.sort(count)[-2]))
-    low, high = common[np.argmin(rate[common])], common[np.argmax(rate[common])]
-    return tuple(f"{rate[k]:.1%} of the rows with {values.names[k]} have one" for k in (low, high))  # type: ignore[return-value]
+    high, low = common[np.argmax(rate[common])], common[np.argmin(rate[common])]
+    return f"where it is {values.names[high]}, {rate[high]:.1%} of the rows have one, where it is {values.names[low]}, {rate[low]:.1%}"
 
 
-def uncertainty_taken(codes: Ints, label: Bools, size: int) -> float:
-    """How much less log loss a label has when the code is known, as a share; measured on rows that were not learned from."""
-    if len(label) < _FEWEST or label.all() or not label.any():
+def uncertainty_taken(codes: Ints, label: Bools, ages: Ints) -> float:
+    """How much less log loss a label has when the code is known beside the age, as a share.
+
+    Measured on rows that were not learned from.
+    """
+    if len(label) < _FEWEST // 3 or label.all() or not label.any():
         return 0.0
-    half, loss, base = np.arange(len(label)) % 2 == 0, 0.0, 0.0
+    size, half = int(codes.max()) + 1, np.arange(len(label)) % 2 == 0
+    joint, loss, base = ages * size + codes, 0.0, 0.0
     for learn in (half, ~half):
-        prior = (label[learn].sum() + 0.5) / (learn.sum() + 1.0)
-        count = np.bincount(codes[learn], minlength=size)
-        rate = (np.bincount(codes[learn], label[learn], size) + prior) / (count + 1.0)
-        test = label[~learn]
-        for p, total in ((rate[codes[~learn]], "loss"), (np.full(len(test), prior), "base")):
-            cost = -float(np.log(np.where(test, p, 1.0 - p)).sum())
-            loss, base = (loss + cost, base) if total == "loss" else (loss, base + cost)
+        overall = (label[learn].sum() + 0.5) / (learn.sum() + 1.0)
+        by_age = _rates(ages, label, learn, overall)
+        by_both = _rates(joint, label, learn, by_age[np.arange(len(by_age)).repeat(size)][: int(joint.max()) + 1])
+        base += _log_loss(label[~learn], by_age[ages[~learn]])
+        loss += _log_loss(label[~learn], by_both[joint[~learn]])
     return 1.0 - loss / base
+
+
+def _rates(groups: Ints, label: Bools, learn: Bools, prior: float | Floats) -> Floats:
+    """The rate of each group among the rows to learn from, as if there was one row more of the prior's rate."""
+    size = int(groups.max()) + 1
+    count = np.bincount(groups[learn], minlength=size)
+    return (np.bincount(groups[learn], label[learn], size) + prior) / (count + 1.0)
+
+
+def _log_loss(label: Bools, p: Floats) -> float:
+    return -float(np.log(np.where(label, p, 1.0 - p)).sum())
 
 
 def _changes_with_age(values: Values, seen: Seen) -> str | None:
     if values.numbers is not None and len(values.names) > 3:
+        counted_from_arrival = _counts_from_arrival(values.numbers[~values.missing], seen.elapsed[~values.missing])
+        if counted_from_arrival:
+            return counted_from_arrival
         along = _rank_correlation(values.numbers[~values.missing], seen.elapsed[~values.missing])
-        if along >= _ALL_ALONG:
-            return f"it grows with the age of rows all along (rank correlation {along:+.2f}): it seems to count from arrival"
-        if along <= -_ALL_ALONG:  # it grows with time, as running numbers do
+        if abs(along) >= _ALL_ALONG:  # it follows the calendar, as running numbers do
             return None
     for length in seen.lengths():
         stretches = seen.stretches(length)
         if len(stretches) < 4:
             continue
         found = (
-            _filled_in(values, stretches, length)
+            _filled_in(values, stretches, seen, length)
             or _first_state(values, stretches, seen, length)
             or _trend(values, stretches, seen, length)
         )
@@ -178,18 +226,37 @@ def _changes_with_age(values: Values, seen: Seen) -> str | None:
     return None
 
 
-def _filled_in(values: Values, stretches: Sequence[Bools], length: float) -> str | None:
-    young, *old = (float(values.missing[rows].mean()) for rows in stretches)
-    spread = max(old) - min(old)
-    if young - max(old) >= max(_LATE_SHARE, 2.0 * spread):
-        return (
-            f"it is missing in {young:.0%} of the rows of the last {length:.2g} days that are not yet positive, and in "
-            f"{np.mean(old):.0%} of those that arrived earlier and were not yet positive at that age: it is filled in later"
-        )
+def _counts_from_arrival(numbers: Floats, elapsed: Floats) -> str | None:
+    """A number that is the age of the row itself, in some unit."""
+    for unit, length in _UNITS.items():
+        off = np.abs(numbers - elapsed * length)
+        if (
+            len(off) >= _FEWEST
+            and np.median(off) <= max(1.0, 0.02 * length * np.median(elapsed)) < length * np.ptp(elapsed) / 4
+        ):
+            return f"it is the age of the row at the end of the log, in {unit}"
     return None
 
 
-def _first_state(values: Values, stretches: Sequence[Bools], seen: Seen, length: float) -> str | None:
+def _filled_in(values: Values, stretches: Sequence[Ints], seen: Seen, length: float) -> str | None:
+    """Missing values that become fewer from the first hours on, where a column that ends does so on one day."""
+    young, *old = (float(values.missing[rows].mean()) for rows in stretches)
+    if young - max(old) < max(_LATE_SHARE, 2.0 * (max(old) - min(old))):
+        return None
+    eighth = (8.0 * seen.elapsed[stretches[0]] / length).astype(np.int64)
+    count = np.bincount(eighth, minlength=8)
+    share = np.bincount(eighth, values.missing[stretches[0]], 8) / np.maximum(count, 1)
+    first, second = share[:2]
+    error = np.sqrt((first * (1.0 - first) + second * (1.0 - second)) / max(count[:2].min(), 1))
+    if count.min() < _FEWEST // 10 or first - second < max(0.15 * (first - np.mean(old)), 3.0 * error):
+        return None
+    return (
+        f"it is missing in {young:.0%} of the rows of the last {length:.2g} days that are not yet positive, and in {np.mean(old):.0%} of "
+        f"those that arrived earlier and were not yet positive at that age: it is filled in later"
+    )
+
+
+def _first_state(values: Values, stretches: Sequence[Ints], seen: Seen, length: float) -> str | None:
     """A value that nearly all rows begin with, and most lose. What follows the calendar does so in earlier stretches too."""
     found, *earlier = (
         _begins_with(values, stretches[k:], seen.elapsed - k * length, length) for k in range(len(stretches) - 2)
@@ -205,30 +272,41 @@ def _first_state(values: Values, stretches: Sequence[Bools], seen: Seen, length:
 
 
 def _begins_with(
-    values: Values, stretches: Sequence[Bools], age: Floats, length: float
+    values: Values, stretches: Sequence[Ints], age: Floats, length: float
 ) -> tuple[int, float, float] | None:
-    """The value that nearly all of the youngest rows of the first stretch have, and few of the others; with both shares."""
-    youngest = stretches[0] & (age < length / 4)
-    if youngest.sum() < _FEWEST // 2:
+    """The value that nearly all of the youngest rows of the first stretch have, and few of the others; with both shares.
+
+    Old rows are looked at in windows as short as that of the youngest: what returns, a weekday say, is no state that rows lose.
+    """
+    size, width = len(values.names), length / 4
+    young = stretches[0][age[stretches[0]] < width]
+    if len(young) < _FEWEST // 2:
         return None
-    size = len(values.names)
-    first, own, *old = (np.bincount(values.codes[rows], minlength=size) / rows.sum() for rows in (youngest, *stretches))
+    first, own = (np.bincount(values.codes[rows], minlength=size) / len(rows) for rows in (young, stretches[0]))
     value = int(np.argmax(first))
-    most = max(share[value] for share in old)
-    if first[value] >= _ALL_AT_FIRST and most <= 0.5 and first[value] > own[value] > most:
-        return value, float(first[value]), float(np.mean([share[value] for share in old]))
+    if first[value] < _ALL_AT_FIRST or first[value] - 0.05 <= own[value]:
+        return None
+    old = np.concatenate(stretches[1:])
+    window = (age[old] / width).astype(np.int64)
+    count = np.maximum(np.bincount(window), 1)
+    share = np.bincount(window, values.codes[old] == value) / count
+    # A value that no old row has is a new one, and not one that rows lose.
+    overall = float((values.codes[old] == value).mean())
+    highest = max(float((values.codes[rows] == value).mean()) for rows in stretches[1:])
+    if _RARE <= highest <= 0.5 and share[8:].max(initial=0.0) <= 0.6 and own[value] > highest:
+        return value, float(first[value]), overall
     return None
 
 
-def _trend(values: Values, stretches: Sequence[Bools], seen: Seen, length: float) -> str | None:
+def _trend(values: Values, stretches: Sequence[Ints], seen: Seen, length: float) -> str | None:
     """A number that grows, or falls, with age while rows are young."""
     if values.numbers is None or len(np.unique(values.codes)) < 5:
         return None
     known = ~values.missing
     found = []
     for rows in stretches:
-        used = rows & known
-        if used.sum() < _FEWEST:
+        used = rows[known[rows]]
+        if len(used) < _FEWEST:
             return None
         found.append(_rank_correlation(values.numbers[used], seen.elapsed[used]))
     young, *old = found

@@ -12,6 +12,7 @@ from belated.features.column_encodings import read_numbers
 from belated.features.field_matrix import FieldMatrix
 from belated.features.hashing import field_starts, hash_column
 from belated.tables.frames import open_table, require, to_arrow
+from belated.tables.missing import EMPTY_TEXT, missing_words, words_of
 from belated.typing import Floats
 
 
@@ -26,6 +27,8 @@ class FieldEncoder:
     n_columns : int
         Columns that all fields share; :mod:`belated.features.hashing` says where a value goes.
     seed : int
+    na : sequence of str, optional
+        Words of text that are missing, beside empty text. By default no text is, not even that.
 
     Examples
     --------
@@ -35,12 +38,18 @@ class FieldEncoder:
     """
 
     def __init__(
-        self, columns: Sequence[str], edges: dict[str, Floats] | None = None, n_columns: int = 2**24, seed: int = 0
+        self,
+        columns: Sequence[str],
+        edges: dict[str, Floats] | None = None,
+        n_columns: int = 2**24,
+        seed: int = 0,
+        na: Sequence[str] | None = None,
     ) -> None:
         self.columns = list(columns)
         self.edges = {name: np.asarray(line, dtype=np.float64) for name, line in (edges or {}).items()}
         self.n_columns = n_columns
         self.seed = seed
+        self.na = None if na is None else words_of(na)
 
     def transform(self, frame: Any) -> FieldMatrix:
         """Hash a pandas, polars or pyarrow table that has these columns; others are ignored."""
@@ -50,6 +59,8 @@ class FieldEncoder:
         indices = np.empty((len(table), len(self.columns)), dtype=np.int32)
         for j, name in enumerate(self.columns):
             values = to_arrow(table, name)
+            if self.na is not None:
+                values = missing_words(values, [*EMPTY_TEXT, *self.na])
             if name in self.edges:
                 numbers = read_numbers(values, name)
                 missing = np.isnan(numbers)
@@ -61,4 +72,5 @@ class FieldEncoder:
 
     def as_plain_data(self) -> dict[str, Any]:
         edges = {name: line.tolist() for name, line in self.edges.items()}
-        return {"columns": self.columns, "edges": edges, "n_columns": self.n_columns, "seed": self.seed}
+        na = None if self.na is None else list(self.na)
+        return {"columns": self.columns, "edges": edges, "n_columns": self.n_columns, "seed": self.seed, "na": na}

@@ -73,10 +73,12 @@ class FieldMatrix:
     @classmethod
     def from_batches(cls, batches: Iterable[pa.RecordBatch], n_columns: int = 2**24, seed: int = 0) -> FieldMatrix:
         """The same from Arrow batches, one at a time."""
-        parts = [cls.from_frame(batch, n_columns, seed).indices for batch in batches if len(batch)]
+        parts = [cls.from_frame(batch, n_columns, seed) for batch in batches if len(batch)]
         if not parts:
             raise ValueError("there are no rows in the batches.")
-        return cls._trusted(np.concatenate(parts), n_columns)
+        matrix = cls._trusted(np.concatenate([part.indices for part in parts]), n_columns)
+        matrix.encoder = parts[0].encoder
+        return matrix
 
     @classmethod
     def _trusted(cls, indices: SmallInts, n_columns: int) -> FieldMatrix:

@@ -29,8 +29,8 @@ class Condition:
     """A condition, and the columns that it looks at. Nothing but comparisons is understood, so none can do harm.
 
     Columns are compared with values by ``== != < <= > >=``, ``in`` and ``not in``, and conditions are joined by ``and``, ``or``
-    and ``not``. The name of a column that is no word stands in backticks. Where a value is missing no comparison holds, but
-    for ``is None``.
+    and ``not``. The name of a column that is no word stands in backticks. Where a value is missing no comparison
+    holds, and neither does its opposite, but for ``is None``.
 
     >>> table = pa.table({"status": ["won", "lost", None], "amount due": [5, 7, 9]})
     >>> Condition('status == "won" or `amount due` > 8').holds(table).tolist()
@@ -43,9 +43,12 @@ class Condition:
         try:
             self._tree = ast.parse(_QUOTED.sub(self._stand_in, text).strip(), mode="eval").body
         except (SyntaxError, ValueError):
-            raise self._refusal("it is no condition") from None
+            single = re.search(r"(?<![=!<>])=(?!=)", text)
+            raise self._refusal("to compare, write ==" if single else "it is no condition") from None
         self.columns: list[str] = []
         self._build(self._tree)
+        if not self.columns:
+            raise self._refusal("it looks at no column")
 
     def holds(self, table: pa.Table) -> Bools:
         """For each row, whether the condition holds."""
@@ -58,7 +61,7 @@ class Condition:
         marked = table.select(self.columns).append_column("row", pa.array(np.arange(table.num_rows)))
         try:
             kept = marked.rename_columns([*map(str, range(len(self.columns))), "row"]).filter(self._build(self._tree))
-        except pa.ArrowException as error:
+        except (pa.ArrowException, OverflowError) as error:
             kinds = ", ".join(f"{name} holds {table.schema.field(name).type}" for name in self.columns)
             raise ValueError(
                 f"{self.option} {self.text}: cannot be compared ({str(error).splitlines()[0]}); {kinds}."
@@ -98,7 +101,10 @@ class Condition:
         if isinstance(op, ast.In | ast.NotIn):
             if not isinstance(right, ast.Tuple | ast.List | ast.Set):
                 raise self._refusal("'in' wants values in brackets")
-            inside = pc.is_in(self._side(left), value_set=pa.array([self._value(v) for v in right.elts]))
+            values = [self._value(v) for v in right.elts]
+            if len({isinstance(value, str) for value in values}) != 1:
+                raise self._refusal("'in' wants texts or numbers, not both")
+            inside = pc.is_in(self._side(left), value_set=pa.array(values))
             return inside if isinstance(op, ast.In) else ~inside & self._side(left).is_valid()
         if isinstance(op, ast.Is | ast.IsNot) and isinstance(right, ast.Constant) and right.value is None:
             return self._side(left).is_null() if isinstance(op, ast.Is) else self._side(left).is_valid()
@@ -122,4 +128,4 @@ class Condition:
             raise self._refusal("it compares with something that is no text, number or truth value") from None
         if not isinstance(value, str | int | float | bool):
             raise self._refusal("it compares with something that is no text, number or truth value")
-        return value
+        return float(value) if isinstance(value, int) and abs(value) >= 2**63 else value

@@ -12,11 +12,14 @@ import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from urllib.parse import unquote
 from zipfile import BadZipFile, ZipFile
 
 import pyarrow as pa
+
+from belated.notices import warn
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".tab": "\t"}
 _SUFFIXES = {".pq": ".parquet", ".parquet": ".parquet", ".arrow": ".arrow", ".feather": ".arrow", ".ipc": ".arrow"}
@@ -40,7 +43,7 @@ class DataFile:
 
 def find_files(names: Sequence[str | Path], any_text: bool = False) -> list[DataFile]:
     """All files that the names mean; with ``any_text``, files whose names do not say what they are count as text."""
-    found = []
+    found: list[DataFile] = []
     for name in names:
         path = Path(name)
         if path.is_dir():
@@ -51,17 +54,23 @@ def find_files(names: Sequence[str | Path], any_text: bool = False) -> list[Data
             matches = [Path(match) for match in sorted(glob.glob(str(name), recursive=True))]
             if not matches:
                 raise ValueError(f"{name}: no file matches this.")
+            fixed = Path(*takewhile(lambda part: not glob.has_magic(part), path.parts))
             for match in matches:
-                found += _in_folder(match) if match.is_dir() else [_data_file(match, any_text)]
+                said = _said_by(match.relative_to(fixed).parent.parts)
+                found += _in_folder(match) if match.is_dir() else [_data_file(match, any_text, said)]
         else:
             raise ValueError(f"{name}: there is no such file or folder.")
+    places = [file.path.resolve() for file in found]
+    twice = next((place for place in places if places.count(place) > 1), None)
+    if twice is not None:
+        raise ValueError(f"{twice.name}: named twice, and its rows would count twice. Name it once.")
     return found
 
 
 def kind_of_file(path: Path) -> str:
     """The kind that a file's name says, before any ``.gz`` and the like; empty where it says none."""
     suffixes = [s.lower() for s in path.suffixes]
-    if suffixes and suffixes[-1] in {*_COMPRESSED, ".zip"}:
+    if is_compressed(path):
         suffixes.pop()
     return _SUFFIXES.get(suffixes[-1] if suffixes else "", "")
 
@@ -87,17 +96,26 @@ def _data_file(path: Path, any_text: bool, of_folders: dict[str, str | None] | N
             f"{path.name}: its name must end in {known_suffixes()} (also with .gz, .zst, .bz2 or .zip after it), so that it is "
             f"clear how to read it. Of a text file, --sep says it too."
         )
-    if path.is_file() and path.stat().st_size == 0:
+    if not path.is_file():
+        raise ValueError(f"{path}: is no plain file, and files are read more than once. Save it first.")
+    if path.stat().st_size == 0:
         raise ValueError(f"{path.name}: the file is empty.")
     return DataFile(path, kind or ".csv", of_folders or {})
 
 
 def _in_folder(folder: Path) -> list[DataFile]:
-    files = []
+    files, others = [], []
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
-        if path.is_file() and kind_of_file(path) and not any(part.startswith((".", "_")) for part in inside.parts):
+        if not path.is_file() or any(part.startswith((".", "_")) for part in inside.parts):
+            continue
+        if kind_of_file(path) or path.suffix.lower() == ".zip":
             files.append(_data_file(path, False, _said_by(inside.parent.parts)))
+        else:
+            others.append(str(inside))
+    if others and files:
+        more = "" if len(others) == 1 else f" and {len(others) - 1} more"
+        warn(f"{folder.name}: {others[0]}{more} left out, of a kind that is not read.", stacklevel=5)
     if not files:
         raise ValueError(
             f"{folder}: the folder holds no file that ends in {known_suffixes()} (also with .gz and the like)."
@@ -130,7 +148,7 @@ def content_of(path: Path, most: int = -1) -> bytes:
                 return stream.read(None if most < 0 else most)
         with path.open("rb") as plain:
             return plain.read(most)
-    except (OSError, EOFError, zlib.error, BadZipFile, pa.ArrowException) as error:
+    except (OSError, EOFError, zlib.error, BadZipFile, RuntimeError, NotImplementedError, pa.ArrowException) as error:
         if not is_compressed(path):
             raise
         raise ValueError(

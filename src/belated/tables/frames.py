@@ -8,8 +8,10 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from belated.tables.refusal import refuse
 from belated.typing import Bools
 
 
@@ -110,9 +112,17 @@ def take_rows(frame: Any, keep: Bools) -> Any:
 
 
 def as_categories(table: pa.Table, names: Sequence[str]) -> pa.Table:
-    """The same table with these columns as text, where they are whole numbers."""
+    """The same table with these columns as text, where they are whole numbers; with missing values those come as floats."""
     for name in names:
         column = table[name]
+        if is_text(column.type):  # as text files have them, where others are missing
+            column = pc.replace_substring_regex(column, r"^(\d+)\.0$", r"\1")
+            table = table.set_column(table.column_names.index(name), name, column)
+        if pa.types.is_floating(column.type):
+            numbers = np.asarray(column.fill_null(np.nan))
+            broken = ~np.isnan(numbers) & (numbers % 1.0 != 0.0)
+            refuse(broken, name, "{count} no whole number", numbers, "A category is text or a whole number.")
+            column = pa.chunked_array([pa.array(numbers, from_pandas=True).cast(pa.int64())])
         if pa.types.is_integer(column.type):
             table = table.set_column(table.column_names.index(name), name, column.cast(pa.large_string()))
     return table

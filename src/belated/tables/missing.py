@@ -7,6 +7,7 @@ mean nothing else, are the usual words for nothing missing without being named.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -34,15 +35,25 @@ WORDS_FOR_NOTHING = (
 )
 
 
+NEVER_DATES = ("0000-00-00", "0000-00-00 00:00:00")
+
+
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+
+
 def mark_missing(table: pa.Table, words: Sequence[str]) -> pa.Table:
-    """The table with empty text, and these words where they are text, as missing values.
+    """The table with empty text, and these words, as missing values; a word that is a number also where it is a number.
 
     >>> mark_missing(pa.table({"country": ["NA", "", "NL"], "age": [1, None, 3]}), ["NL"]).to_pydict()
     {'country': ['NA', None, None], 'age': [1, None, 3]}
     """
+    numbers = [float(word) for word in words if _NUMBER.fullmatch(word)]
     for place, name in enumerate(table.column_names):
         column = table.column(place)
         marked = missing_words(column, [*EMPTY_TEXT, *words])
+        if numbers and (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+            found = pc.is_in(column.cast(pa.float64(), safe=False), value_set=pa.array(numbers))
+            marked = pc.if_else(found, pa.scalar(None, column.type), column)
         if marked is not column:
             table = table.set_column(place, name, marked)
     return table

@@ -1,20 +1,21 @@
-"""A file with one column more: everything else comes out as it went in, byte for byte where the kind of file stays the same."""
+"""Files with one column more: everything else comes out as it went in, byte for byte where the kind of file stays the same."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-import numpy as np
 import pyarrow as pa
 
 from belated.tables.files import DELIMITERS, DataFile, content_of, is_text_kind
-from belated.tables.json_files import read_json
+from belated.tables.json_files import read_plainly
+from belated.tables.records import more_than_a_byte, records_of
 from belated.tables.sources import FileSource, read_typed
-from belated.tables.text_files import TextFormat, read_as_text
+from belated.tables.text_files import read_as_text
 from belated.tables.writing import check_writable_kind, write_beside, write_table
 from belated.typing import Floats
 
@@ -32,12 +33,14 @@ def kind_of_output(source: FileSource, out: Path) -> str:
 def write_with_column(source: FileSource, name: str, values: Floats, out: Path) -> None:
     """Write the rows of a source with a column of numbers after all others."""
     kind = kind_of_output(source, out)
-    content = _same_bytes(source, name, values, kind)
     target = Path("/dev/stdout") if str(out) == STANDARD_OUTPUT else out
+    content = _same_bytes(source, name, values) if kind == source.files[0].kind else None
     if content is None:
-        tables = [_as_written(file, source.how) for file in source.files]
+        same = kind == source.files[0].kind
+        delimiter = source.how.delimiter(source.files[0]) if same and is_text_kind(kind) else DELIMITERS.get(kind)
+        tables = [_as_written(file, source) for file in source.files]
         table = pa.concat_tables(tables, promote_options="permissive")
-        write_table(table.append_column(name, pa.array(values)), target, kind)
+        write_table(table.append_column(name, pa.array(values)), target, kind, delimiter)
         return
 
     def write(file: IO[bytes]) -> None:
@@ -46,66 +49,82 @@ def write_with_column(source: FileSource, name: str, values: Floats, out: Path) 
     write_beside(target, write)
 
 
-def _same_bytes(source: FileSource, name: str, values: Floats, kind: str) -> bytes | None:
-    """The one file that was read with a field more in each line; None where a file of another kind is wanted."""
-    file, how = source.files[0], source.how
-    if len(source.files) > 1 or file.of_folders:
+def _same_bytes(source: FileSource, name: str, values: Floats) -> bytes | None:
+    """The files that were read, with a field more in each record; None where its records cannot be told for sure."""
+    numbers = iter(values.tolist())
+    kinds = {file.kind for file in source.files}
+    if any(file.of_folders for file in source.files) or len(kinds) > 1:
         return None
-    if kind == file.kind == ".jsonl":
-        return _json_lines(content_of(file.path), name, values)
-    if not (is_text_kind(kind) and is_text_kind(file.kind)) or how.delimiter(file) != (how.sep or DELIMITERS[kind]):
+    if kinds == {".jsonl"}:
+        parts = [_longer_json(content_of(file.path), name, numbers) for file in source.files]
+    elif is_text_kind(source.files[0].kind):
+        parts = [_longer_text(file, source, name, numbers, first=k == 0) for k, file in enumerate(source.files)]
+    else:
         return None
+    if None in parts or next(numbers, None) is not None:
+        return None
+    whole = [part if part.endswith(b"\n") else part + b"\n" for part in parts[:-1] if part is not None]
+    return b"".join([*whole, parts[-1] or b""])
+
+
+def _longer_text(file: DataFile, source: FileSource, name: str, numbers: Iterator[float], first: bool) -> bytes | None:
+    how, delimiter = source.how, source.how.delimiter(file)
     content = content_of(file.path)
-    wide = not "a,".encode(how.encoding).endswith(b"a,")  # UTF-16 and the like: more than a byte a letter
+    wide = more_than_a_byte(how.encoding)
+    encoding = "utf-8" if wide else how.encoding
     if wide:
         content = content.decode(how.encoding).encode()
-    longer = _longer_lines(content, how.delimiter(file), _field(name, how.delimiter(file)), values, how.decimal)
-    return longer.decode().encode(how.encoding) if longer and wide else longer
 
+    def field(value: str) -> bytes:
+        text = io.StringIO()
+        csv.writer(text, delimiter=delimiter, lineterminator="").writerow([value])
+        return (delimiter + text.getvalue()).encode(encoding)
 
-def _longer_lines(content: bytes, delimiter: str, header: str, values: Floats, decimal: str) -> bytes | None:
-    """Each record with a field more; None where its lines cannot be told for sure."""
-    data = np.frombuffer(content, np.uint8)
-    line_ends, quotes = np.flatnonzero(data == 10), np.flatnonzero(data == 34)
-    # A line feed ends a record where an even number of quotes came before it.
-    ends = line_ends[np.searchsorted(quotes, line_ends) % 2 == 0] + 1
-    if not len(ends) or ends[-1] != len(data):
-        ends = np.append(ends, len(data))
-    records = [content[a:b] for a, b in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True)]
-    filled = sum(record.strip(b"\r\n") != b"" for record in records)
-    if filled != len(values) + 1:
-        return None
-    fields = iter([header.encode(), *(repr(v).replace(".", decimal).encode() for v in values.tolist())])
-    mark, longer = delimiter.encode(), []
-    for record in records:
+    try:
+        header = field(name)
+    except UnicodeEncodeError:
+        raise ValueError(f"--column {name}: cannot be written in {how.encoding}. Name it in other letters.") from None
+    longer, seen_header = [], False
+    for record in records_of(content, delimiter):
         body = record.rstrip(b"\r\n")
-        longer.append(body + mark + next(fields) + record[len(body) :] if body else record)
-    return b"".join(longer)
+        if not body:
+            longer.append(record if first or seen_header else b"")
+        elif not seen_header:
+            seen_header = True
+            longer.append(body + header + record[len(body) :] if first else b"")
+        else:
+            number = next(numbers, None)
+            if number is None:
+                return None
+            longer.append(body + field(repr(number).replace(".", how.decimal)) + record[len(body) :])
+    whole = b"".join(longer)
+    return whole.decode().encode(how.encoding) if wide else whole
 
 
-def _json_lines(content: bytes, name: str, values: Floats) -> bytes | None:
-    lines = content.splitlines(keepends=True)
-    if sum(bool(line.strip()) for line in lines) != len(values) or content.lstrip()[:1] == b"[":
+def _longer_json(content: bytes, name: str, numbers: Iterator[float]) -> bytes | None:
+    if content.lstrip()[:1] == b"[":
         return None
-    key, numbers, longer = json.dumps(name), iter(values.tolist()), []
-    for line in lines:
+    key, longer = json.dumps(name), []
+    for line in content.splitlines(keepends=True):
         body = line.rstrip()
         if not body:
             longer.append(line)
             continue
+        number = next(numbers, None)
+        if number is None or not body.endswith(b"}"):
+            return None
         comma = b"" if body[:-1].strip() == b"{" else b", "
-        longer.append(body[:-1] + comma + f"{key}: {next(numbers)!r}}}".encode() + line[len(body) :])
+        longer.append(body[:-1] + comma + f"{key}: {number!r}}}".encode() + line[len(body) :])
     return b"".join(longer)
 
 
-def _as_written(file: DataFile, how: TextFormat) -> pa.Table:
+def _as_written(file: DataFile, source: FileSource) -> pa.Table:
     """All columns of a file; of text, the text itself."""
     if is_text_kind(file.kind):
-        return read_as_text(file, how)
-    return read_json(file) if file.kind == ".jsonl" else read_typed(file, None)
-
-
-def _field(name: str, delimiter: str) -> str:
-    text = io.StringIO()
-    csv.writer(text, delimiter=delimiter, lineterminator="").writerow([name])
-    return text.getvalue()
+        table = read_as_text(file, source.how)
+    else:
+        table = read_plainly(file) if file.kind == ".jsonl" else read_typed(file, None)
+    for column, said in file.of_folders.items():
+        if column not in table.column_names:
+            table = table.append_column(column, pa.array([said] * table.num_rows, pa.string()))
+    return table

@@ -31,7 +31,7 @@ class Source:
     def read(self, columns: Sequence[str] | None = None, kinds: Mapping[str, str] | None = None) -> pa.Table:
         """Read some columns, by default all.
 
-        ``kinds`` says of columns whether they hold ``"text"``, ``"number"`` or ``"boolean"`` (see
+        ``kinds`` says of columns whether they hold ``"text"``, ``"category"``, ``"number"`` or ``"boolean"`` (see
         :func:`belated.tables.frames.kinds_of`); text files cannot say so themselves.
         """
         raise NotImplementedError
@@ -50,11 +50,11 @@ class FileSource(Source):
     def columns(self) -> list[str]:
         first = self._columns_of(self.files[0])
         for file in self.files[1:]:
-            names = self._columns_of(file)
-            if names != first:
-                differ = sorted(set(names) ^ set(first)) or ["their order"]
+            differ = sorted(set(self._columns_of(file)) ^ set(first))
+            if differ:
                 raise ValueError(
-                    f"{self.name}: the columns of {file.name} and {self.files[0].name} differ in {', '.join(differ)}."
+                    f"{self.name}: the columns of {file.name} and {self.files[0].name} differ in {', '.join(differ)}. If not all files "
+                    f"belong to the log, name those that do, or a pattern such as 'folder/clicks-*.csv'."
                 )
         return first
 
@@ -81,15 +81,20 @@ class FileSource(Source):
     def read(self, columns: Sequence[str] | None = None, kinds: Mapping[str, str] | None = None) -> pa.Table:
         wanted = self.columns if columns is None else list(columns)
         tables = [self._read_file(file, wanted, kinds or {}) for file in self.files]
+        unlike = [name for name in wanted if _unlike({table.schema.field(name).type for table in tables})]
+        if unlike:  # text files can only guess, each by itself: then it is text
+            kinds = {**(kinds or {}), **dict.fromkeys(unlike, "text")}
+            tables = [self._read_file(file, wanted, kinds) for file in self.files]
         try:
             table = pa.concat_tables(tables, promote_options="permissive") if len(tables) > 1 else tables[0]
-        except pa.ArrowInvalid as error:
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise ValueError(f"{self.name}: the files do not fit together: {first_line(error)}.") from None
         if table.num_rows == 0:
             raise ValueError(f"{self.name}: the file has columns but no rows.")
         said = {name for file in self.files for name in file.of_folders}
         for name in said & set(wanted):
-            table = _as_numbers(table, name)
+            if (kinds or {}).get(name) != "text":
+                table = _as_numbers(table, name)
         return one_kind_of_text(table)
 
     def _read_file(self, file: DataFile, wanted: list[str], kinds: Mapping[str, str]) -> pa.Table:
@@ -110,7 +115,8 @@ def open_files(names: Sequence[str | Path], how: TextFormat | None = None) -> Fi
     """The table that files, folders or patterns hold."""
     how = how or TextFormat()
     files = find_files(names, any_text=how.sep is not None)
-    shown = Path(names[0]).name if len(names) == 1 else f"{Path(names[0]).name} and {len(names) - 1} more"
+    first = Path(names[0]).name or Path(names[0]).resolve().name
+    shown = first if len(names) == 1 else f"{first} and {len(names) - 1} more"
     return FileSource(shown, files, how)
 
 
@@ -160,6 +166,14 @@ def _not_whole(file: DataFile, error: Exception) -> ValueError:
     return ValueError(
         f"{file.name}: not a whole {kind} file ({first_line(error)}). Was it cut off while copying? Write it again."
     )
+
+
+def _unlike(kinds: set[pa.DataType]) -> bool:
+    """Whether files disagree about a column: text in one and no text in another, or dates in one and times in another."""
+    known = {kind for kind in kinds if not pa.types.is_null(kind)}
+    text = {is_text(kind) for kind in known}
+    times = {kind for kind in known if pa.types.is_temporal(kind)}
+    return len(text) > 1 or len(times) > 1
 
 
 def _as_numbers(table: pa.Table, name: str) -> pa.Table:

@@ -15,12 +15,14 @@ import pyarrow.csv as pcsv
 
 from belated.tables.files import DELIMITERS, DataFile, content_of, first_line, is_compressed
 from belated.tables.missing import WORDS_FOR_NOTHING, mark_missing
+from belated.tables.records import more_than_a_byte, open_quote
 from belated.tables.refusal import refuse
 
-_KINDS = {"text": pa.string(), "number": pa.float64(), "boolean": pa.bool_()}
+_KINDS = {"text": pa.string(), "category": pa.string(), "number": pa.float64(), "boolean": pa.bool_()}
 _NAMES = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 _LONGEST_HEADER = 1 << 20  # bytes
 _DECIMAL_COMMA = r"^[+-]?\d+,\d+$"
+_THOUSANDS = r"^[+-]?[1-9]\d{0,2},\d{3}$"
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,7 @@ def header_of(file: DataFile, how: TextFormat) -> list[str]:
 def read_text(file: DataFile, how: TextFormat, columns: Sequence[str] | None, kinds: Mapping[str, str]) -> pa.Table:
     """Some or all columns; those that ``kinds`` knows as text, numbers or booleans, the others as they look."""
     header = header_of(file, how)
+    refuse_open_quote(file, how)
     wanted = header if columns is None else list(columns)
     types = {name: _KINDS[kinds[name]] for name in wanted if name in kinds}
     table = _parse(file, how, wanted, types)
@@ -148,6 +151,19 @@ def _parse(
     return table
 
 
+def refuse_open_quote(file: DataFile, how: TextFormat) -> None:
+    """Refuse a file that ends inside quotes: all rows after the one that opens would be taken for a single value."""
+    if more_than_a_byte(how.encoding):
+        return
+    whole = content_of(file.path) if is_compressed(file.path) else np.memmap(file.path, np.uint8, mode="r")
+    line = open_quote(np.frombuffer(whole, np.uint8), ord(how.delimiter(file)))
+    if line:
+        raise ValueError(
+            f"{file.name}: a quote opens in line {line} and never closes, so everything after it would be one value. Close it, or double "
+            f"it if it belongs to the text."
+        )
+
+
 def _refuse_unreadable(file: DataFile, how: TextFormat, types: dict[str, pa.DataType]) -> None:
     """Say which values of a column are not of the kind that it held in training."""
     strict = [name for name, kind in types.items() if not pa.types.is_string(kind)]
@@ -160,6 +176,8 @@ def _refuse_unreadable(file: DataFile, how: TextFormat, types: dict[str, pa.Data
         form = re.compile(r"(?i:true|false)|[01]" if flag else number)
         values = [value or "" for value in table[name].to_pylist()]
         bad = np.array([value not in words and not form.fullmatch(value.strip()) for value in values])
+        if not flag and bad.any() and re.fullmatch(_DECIMAL_COMMA.strip("^$"), values[int(np.argmax(bad))]):
+            raise ValueError(f"{file.name}: column {name!r} holds numbers with a decimal comma. Say --decimal ','.")
         what = "{count} neither true nor false" if flag else "{count} no number"
         refuse(
             bad, name, what, values, f"It held {'truth values' if flag else 'numbers'} in training. Correct these rows."
@@ -172,11 +190,17 @@ def _suggest_decimal_comma(table: pa.Table, file: DataFile, kinds: Mapping[str, 
             continue
         sample = table[field.name].slice(0, 1000)
         filled = sample.filter(pc.not_equal(sample, ""))
-        if len(filled) and pc.all(pc.match_substring_regex(filled, _DECIMAL_COMMA)).as_py():
+        if not len(filled) or not pc.all(pc.match_substring_regex(filled, _DECIMAL_COMMA)).as_py():
+            continue
+        example = filled[0].as_py()
+        if pc.all(pc.match_substring_regex(filled, _THOUSANDS)).as_py():
             raise ValueError(
-                f"{file.name}: column {field.name!r} holds numbers with a decimal comma, such as {filled[0].as_py()}. Say "
-                f"--decimal ','."
+                f"{file.name}: column {field.name!r} holds numbers with a comma, such as {example}. If that is a decimal comma, say "
+                f"--decimal ','. If it separates thousands, write the numbers without it."
             )
+        raise ValueError(
+            f"{file.name}: column {field.name!r} holds numbers with a decimal comma, such as {example}. Say --decimal ','."
+        )
 
 
 def _not_in(file: DataFile, how: TextFormat, column: str | None = None) -> ValueError:

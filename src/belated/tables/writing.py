@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import re
 import shutil
@@ -12,7 +13,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.csv as pcsv
@@ -27,11 +28,12 @@ _STREAM = re.compile(r"/dev/(stdin|stdout|stderr)|/(?:dev|proc/self)/fd/([0-9]+)
 def check_writable_kind(path: Path) -> str:
     kind = kind_of_file(path)
     if not kind or is_compressed(path):
-        raise ValueError(f"{path.name}: its name must end in {known_suffixes()}.")
+        rest = "; compress it afterwards" if is_compressed(path) else ""
+        raise ValueError(f"{path.name}: its name must end in {known_suffixes()}{rest}.")
     return kind
 
 
-def write_table(table: pa.Table, path: str | Path, kind: str | None = None) -> None:
+def write_table(table: pa.Table, path: str | Path, kind: str | None = None, delimiter: str | None = None) -> None:
     """Write Parquet, Arrow, text or JSON lines by the file's name; the name appears only when all is written."""
     kind = kind or check_writable_kind(Path(path))
 
@@ -42,11 +44,23 @@ def write_table(table: pa.Table, path: str | Path, kind: str | None = None) -> N
             feather.write_feather(table, file)
         elif kind == ".jsonl":
             for batch in table.to_batches():
-                file.writelines((json.dumps(row, default=str) + "\n").encode() for row in batch.to_pylist())
+                file.writelines((json.dumps(_plain(row), default=str) + "\n").encode() for row in batch.to_pylist())
         else:
-            pcsv.write_csv(table, file, pcsv.WriteOptions(delimiter=DELIMITERS[kind]))
+            pcsv.write_csv(table, file, pcsv.WriteOptions(delimiter=delimiter or DELIMITERS[kind]))
 
+    nested = [f.name for f in table.schema if pa.types.is_nested(f.type)]
+    if nested and kind in DELIMITERS:
+        raise ValueError(
+            f"column {nested[0]!r} holds lists or records, which text cannot. Write Parquet, Arrow or JSON lines."
+        )
     write_beside(path, write)
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no word for what is no number."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()
+    }
 
 
 def write_beside(path: str | Path, write: Callable[[IO[bytes]], None]) -> None:
