@@ -236,6 +236,20 @@ def test_daily_snapshots_give_the_same_table(where, clicks, expected, tmp_path):
     assert compare(tmp_path, *words, *positive, until=False) == expected
 
 
+def test_a_snapshot_may_be_in_several_files(clicks, expected, tmp_path):
+    (tmp_path / "data").mkdir()
+    words = daily(clicks, tmp_path / "data")
+    for file in sorted((tmp_path / "data").iterdir()):
+        folder = tmp_path / "parts" / f"day={file.stem.removeprefix('clicks-')}"
+        folder.mkdir(parents=True)
+        frame = pd.read_csv(file)
+        frame[::2].to_csv(folder / "part-0.csv", index=False)
+        frame[1::2].to_csv(folder / "part-1.csv", index=False)
+    words = [tmp_path / "parts", *words[1:], "--outcome", "converted", "--drop", "day"]
+    found = compare(tmp_path, *words, until=False)
+    assert found["tw"]["log_loss"] == pytest.approx(expected["tw"]["log_loss"], rel=1e-9)  # in another order
+
+
 def test_the_train_command_that_is_printed_can_be_typed(clicks, tmp_path):
     import shlex
 

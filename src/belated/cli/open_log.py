@@ -168,9 +168,12 @@ def _read_snapshots(
     if options["snapshot_time"]:
         copies = as_categories(source.read(columns, kinds), options["category"])
     elif isinstance(source, FileSource):
-        parts = [FileSource(file.name, [file], source.how) for file in source.files]
-        tables = [as_categories(part.read(columns, kinds), options["category"]) for part in parts]
-        copies = [(date_in_name(file.path), table) for file, table in zip(source.files, tables, strict=True)]
+        dates = [date_in_name(file.path) for file in source.files]
+        copies = []
+        for date in dict.fromkeys(dates):  # a copy may be in several files
+            files = [file for file, its_date in zip(source.files, dates, strict=True) if its_date == date]
+            table = FileSource(files[0].name, files, source.how).read(columns, kinds)
+            copies.append((date, as_categories(table, options["category"])))
     else:
         raise ValueError(
             "--snapshots reads dates from names of files; of a query, name their column with --snapshot-time."

@@ -1,10 +1,11 @@
 """Columns that know the outcome: features that no model would have when it is asked.
 
-Three things give such a column away, each looked for on its own:
+Four things give such a column away, each looked for on its own:
 
 - it (nearly) determines the outcome, among rows of like age: old rows have had time to turn positive, so whatever follows the
   calendar tells something, and no secret;
-- whether it is missing goes with the outcome, likewise;
+- some of its values occur with an outcome only;
+- whether it is missing goes with the outcome, among rows of like age;
 - it changes as rows grow older. Young rows that are not yet positive have another value, or none, where old rows had theirs
   filled in since. Compared are stretches of arrivals, each with the rows that were not yet positive when it ended: a feature
   known at arrival differs between the last stretch and the one before as it does between earlier ones.
@@ -147,7 +148,8 @@ def _only_positives(values: Values, seen: Seen) -> str | None:
     sure = (count >= _FEWEST // 10) & (positive >= _SURE * count)
     rows = int(count[sure].sum())
     if label.mean() <= 0.5 and rows >= _FEWEST // 2 and positive[sure].sum() >= _SURE_SHARE * label.sum():
-        return f"{positive[sure].sum() / rows:.1%} of the {rows:,} rows where it is {_some(values, sure)} have an outcome, of all rows {label.mean():.1%}"
+        share = positive[sure].sum() / rows
+        return f"{share:.1%} of the {rows:,} rows where it is {_some(values, sure)} have an outcome, of all rows {label.mean():.1%}"
     return None
 
 
@@ -310,7 +312,8 @@ def _trend(values: Values, stretches: Sequence[Ints], seen: Seen, length: float)
             return None
         found.append(_rank_correlation(values.numbers[used], seen.elapsed[used]))
     young, *old = found
-    if abs(young) >= _TREND and max(map(abs, old)) <= _NO_TREND:
+    chance = 3.0 / np.sqrt(min(map(len, stretches)))  # what no trend may look like in a short stretch
+    if abs(young) >= _TREND and max(map(abs, old)) <= max(_NO_TREND, chance):
         return (
             f"among rows of the last {length:.2g} days that are not yet positive it {'grows' if young > 0 else 'falls'} with age (rank "
             f"correlation {young:+.2f}), and among earlier ones it does not ({min(old, key=abs):+.2f} to {max(old, key=abs):+.2f}): it "

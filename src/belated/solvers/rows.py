@@ -205,9 +205,9 @@ class SparseRows:
         np.bitwise_or.reduce(marks, axis=0, out=words[:, 0])
         known = np.empty(np.bitwise_count(words[:, 0]).sum(), dtype=np.int32)
         row_kernels.list_columns(words, known)
-        indices, parts_of_counts = np.empty_like(rows.indices), np.empty((parts, len(known)), dtype=np.int32)
-        row_kernels.rank_columns(rows.indices, words, indices, parts_of_counts)
-        counts = parts_of_counts.sum(axis=0)
+        indices, counts_by_part = np.empty_like(rows.indices), np.empty((parts, len(known)), dtype=np.int32)
+        row_kernels.rank_columns(rows.indices, words, indices, counts_by_part)
+        counts = counts_by_part.sum(axis=0)
         # Ordered by the number of bits of the count: a finer order would not help the cache.
         order = np.argsort(-np.frexp(counts)[1].astype(np.int8), kind="stable")
         columns, place = known[order], np.empty(len(known), dtype=np.int32)

@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
-_CAUTION = 0.1  # where convergence is slow, an approximate Newton step promises a few times less than is left to gain
-_ENOUGH_PAIRS = 3  # with fewer pairs in the memory of L-BFGS its promise means little
+_CAUTION = 0.1  # where convergence is slow, an approximate Newton step promises several times less than is left to gain
+_ENOUGH_PAIRS = (
+    3  # with fewer pairs in the memory of L-BFGS, one known from the start included, its promise means little
+)
 
 
 @dataclass(frozen=True)
