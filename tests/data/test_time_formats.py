@@ -53,6 +53,7 @@ def test_unpadded_and_impossible_dates():
     assert bad.tolist() == [False, False, True, True, False]
     assert stamps.to_pylist()[:2] == [datetime(2024, 3, 1), datetime(2023, 12, 31)]
     assert parse_formatted(pa.array(["01.01.24"]), "%d.%m.%Y")[1].tolist() == [True]  # not the year 24
+    assert parse_formatted(pa.array(["03/05/2", "03/05/02"]), "%m/%d/%y")[1].tolist() == [True, False]
 
 
 def test_offsets_in_a_format():
