@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from belated import DelayedFeedbackClassifier, EventLog, backtest, diagnose, train
-from belated.data.durations import DAY, parse_age, parse_duration
+from belated.data.durations import DAY, duration_text, parse_age, parse_duration
 from belated.datasets import simulate_campaigns
 
 HOUR = DAY // 24
@@ -112,3 +112,10 @@ def test_every_door_takes_the_same():
         settings = backtest(log, horizon=week, window="2d", lookback=lookback, period="5d", **ask).settings
         assert (settings.horizon, settings.window, settings.lookback, settings.period) == (7.0, 2.0, 30.0, 5.0)
     assert train(log, horizon=week, window="2d", lookback=month, method="bl", l2=1e-3).about["window"] == 2.0
+
+
+def test_a_duration_in_words_is_read_as_the_same():
+    rng = np.random.default_rng(0)
+    for micros in [*rng.integers(1, 400 * DAY, 500).tolist(), DAY, 14 * DAY // 24, 50_401_000_000, 1]:
+        text = duration_text(micros / DAY)
+        assert parse_duration(text, "horizon") == micros, text

@@ -136,16 +136,16 @@ def parse_age(value: Any, name: str) -> float | None:
 
 
 def duration_text(days: float) -> str:
-    """A number of days as one would write it, in the largest unit that gives a whole number.
+    """A number of days as one would write it, exact to the microsecond.
 
-    >>> duration_text(14.0), duration_text(14 / 24), duration_text(7.5)
-    ('14d', '14h', '180h')
+    >>> duration_text(14.0), duration_text(14 / 24), duration_text(7.5), duration_text(0.123456)
+    ('14d', '14h', '180h', '0.123456d')
     """
     micros = round(days * DAY)
-    for unit, (length, *_) in _UNITS.items():
-        if unit != "w" and micros % length == 0:
-            return f"{micros // length}{unit}"
-    return f"{micros / _UNITS['s'][0]:.6f}s"
+    for unit in ("d", "h", "min"):
+        if micros % _UNITS[unit][0] == 0:
+            return f"{micros // _UNITS[unit][0]}{unit}"
+    return f"{micros / DAY:.15g}d" if micros > _UNITS["min"][0] else f"{micros / 1e6:.6f}s"
 
 
 def _hint(value: Any, name: str) -> str:

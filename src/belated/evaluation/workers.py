@@ -68,7 +68,12 @@ def _interrupts_held_back() -> Iterator[None]:
 
 
 def end_with(parent: int, scratch: Path) -> None:
-    """From now on, end this process when its parent is gone, whatever it is doing: nobody waits for it any more."""
+    """From now on, end this process when its parent is gone, whatever it is doing: nobody waits for it any more.
+
+    An interrupt is the parent's business, also where it comes before or after those that are held back.
+    """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_watch, args=(parent, scratch), daemon=True).start()
 
 
