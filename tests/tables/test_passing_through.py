@@ -193,6 +193,13 @@ def test_files_of_one_dialect_become_one_of_it(tmp_path):
     assert (tmp_path / "out.csv").read_text() == "x;price;p\na;1,5;0,25\nb;2,5;0,5\n"
 
 
+def test_files_with_columns_in_another_order_are_joined_by_name(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n")
+    (tmp_path / "b.csv").write_text("y,x\n4,3\n")
+    write_with_column(open_files([tmp_path / "a.csv", tmp_path / "b.csv"]), "p", np.ones(2), tmp_path / "out.csv")
+    assert read_table(tmp_path / "out.csv").to_pydict() == {"x": [1, 3], "y": [2, 4], "p": [1, 1]}
+
+
 def test_json_to_another_kind_keeps_long_numbers_and_dates(tmp_path):
     (tmp_path / "a.jsonl").write_text(
         '{"id": 12345678901234567890, "day": "2024-01-01", "n": 1}\n{"id": 1, "day": null, "n": 2}\n'

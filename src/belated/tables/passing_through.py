@@ -15,7 +15,7 @@ from belated.tables.files import DELIMITERS, DataFile, content_of, is_text_kind
 from belated.tables.json_files import read_plainly
 from belated.tables.records import more_than_a_byte, records_of
 from belated.tables.sources import FileSource, read_typed
-from belated.tables.text_files import read_as_text
+from belated.tables.text_files import header_of, read_as_text
 from belated.tables.writing import check_writable_kind, write_beside, write_table
 from belated.typing import Floats
 
@@ -50,14 +50,17 @@ def write_with_column(source: FileSource, name: str, values: Floats, out: Path) 
 
 
 def _same_bytes(source: FileSource, name: str, values: Floats) -> bytes | None:
-    """The files that were read, with a field more in each record; None where its records cannot be told for sure."""
+    """The files that were read, with a field more in each record.
+
+    None where records cannot be told for sure, or where files have their columns in different orders.
+    """
     numbers = iter(values.tolist())
     kinds = {file.kind for file in source.files}
     if any(file.of_folders for file in source.files) or len(kinds) > 1:
         return None
     if kinds == {".jsonl"}:
         parts = [_longer_json(content_of(file.path), name, numbers) for file in source.files]
-    elif is_text_kind(source.files[0].kind):
+    elif is_text_kind(source.files[0].kind) and len({tuple(header_of(file, source.how)) for file in source.files}) == 1:
         parts = [_longer_text(file, source, name, numbers, first=k == 0) for k, file in enumerate(source.files)]
     else:
         return None
