@@ -30,15 +30,12 @@ class ModelFile:
     features : dict of str to str
         The name of each feature column and its kind: text, number, boolean, or category (whole numbers that are read as
         text). Empty where nobody said.
-    others : list of str
-        Columns of the training file that are no features.
     about : dict
         How the model came about, as plain data.
     """
 
     classifier: DelayedFeedbackClassifier
     features: dict[str, str] = field(default_factory=dict)
-    others: list[str] = field(default_factory=list)
     about: dict[str, Any] = field(default_factory=dict)
 
     def save(self, path: str | Path) -> None:
@@ -55,7 +52,6 @@ class ModelFile:
                 "format": FORMAT,
                 "classifier": self.classifier,
                 "features": self.features,
-                "others": self.others,
                 "about": json.dumps(about),
             }
         )
@@ -94,7 +90,7 @@ class ModelFile:
                 f"{path.name}: a model saved by belated that was damaged or changed since ({type(error).__name__}: {error}). Train it "
                 f"again, or take the file from where it came."
             ) from None
-        return cls(state["classifier"], state["features"], state["others"], about)
+        return cls(state["classifier"], state["features"], about)
 
 
 def _schema(data: bytes) -> Any:
@@ -128,7 +124,7 @@ def _check_schema(schema: Any, name: str) -> None:
 
 
 def _check_state(state: Any) -> None:
-    kinds = {"classifier": object, "features": dict, "others": list, "about": str}
+    kinds = {"classifier": object, "features": dict, "about": str}
     wrong = [key for key, kind in kinds.items() if not isinstance(state.get(key), kind)]
     if wrong:
         raise ValueError(f"{wrong[0]} is missing or of another kind")

@@ -127,7 +127,7 @@ def train(
         "mean_prediction": float(clf.predict_proba(snap.X)[:, 1].mean()),
     }
     logger.info("trained: %s", about)
-    return TrainedModel(clf, _kinds(log), [], about)
+    return TrainedModel(clf, _kinds(log), about)
 
 
 def _choose_l2(snap: Snapshot, method: str, window: float) -> float | None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from belated.cli.options import LOG_OPTIONS
 from belated.cli.outputs import may_write
 from belated.cli.terminal import out, plain
-from belated.data.column_guesses import guess_columns, refuse_future, time_like_names
+from belated.data.column_guesses import guess_columns, time_like_names
 from belated.data.durations import parse_duration
 from belated.data.event_log import EventLog
 from belated.data.repeated_exports import date_in_name
@@ -29,11 +29,10 @@ _HOW_TO_READ = ("outcome_where", "time_format", "time_unit")
 
 @dataclass(frozen=True)
 class OpenedLog:
-    """A log, what it is called, and all columns of the table that it came from."""
+    """A log, and what it is called."""
 
     events: EventLog
     name: str
-    columns: list[str]
 
 
 def open_log(logs: tuple[Path, ...], options: dict[str, Any], to_fit: bool = True) -> OpenedLog:
@@ -76,15 +75,13 @@ def open_log(logs: tuple[Path, ...], options: dict[str, Any], to_fit: bool = Tru
     else:
         table = as_categories(source.read(columns, kinds), codes)
         arguments |= {**roles, "until": options["until"]}
-        refuse_future(table, [roles["arrival"]], times)
         if outcomes is None:
-            refuse_future(table, [roles["outcome"]], times)
             events = EventLog.from_frame(table, **arguments)
         else:
             wanted = dict.fromkeys([options["key"], roles["outcome"], *looked_at])
             second = outcomes.read(list(wanted), kinds)
-            refuse_future(second, [roles["outcome"]], times)
             events = EventLog.from_frames(table, second, key=options["key"], **arguments)
+    events.refuse_future(roles["arrival"], roles.get("outcome", "outcome"))
     if to_fit:
         _refuse_dates(events.frame, features, source.name)
     _check_outcomes(events, "--outcome" if condition is None else f"--outcome-where {condition.text}")
@@ -93,7 +90,7 @@ def open_log(logs: tuple[Path, ...], options: dict[str, Any], to_fit: bool = Tru
     out.print(
         plain(f"{counted(len(events), 'row')}, {events.positives:,} with an outcome; features: {listed(features)}.")
     )
-    return OpenedLog(events, source.name, source.columns)
+    return OpenedLog(events, source.name)
 
 
 def _check_durations(options: dict[str, Any]) -> None:
@@ -116,7 +113,7 @@ def _ingested(logs: tuple[Path, ...], options: dict[str, Any]) -> OpenedLog | No
     _check_outcomes(events, "it")
     hashed = counted(len(events.features), "hashed feature")
     out.print(f"{counted(len(events), 'row')}, {events.positives:,} with an outcome; {hashed}.")
-    return OpenedLog(events, logs[0].name, [])
+    return OpenedLog(events, logs[0].name)
 
 
 def text_format(options: dict[str, Any]) -> TextFormat:

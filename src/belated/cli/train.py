@@ -50,15 +50,13 @@ def train_command(log: tuple[Path, ...], **options: Any) -> None:
     method = options["method"]
     if method != "auto" and method not in METHODS:
         raise ValueError(f"--method {method} is not known; choose auto or one of {', '.join(METHODS)}.")
-    opened = open_log(log, options)
-    events = opened.events
+    events = open_log(log, options).events
     asked = {name: options[name] for name in ("horizon", "method", "window", "lookback", "l2", "keep")}
     with out.status(f"Training on up to {len(events):,} rows"):
         trained = train(events, **asked)
-    others = [name for name in opened.columns if name not in events.features]
     about = {"command": typed_again("train", log, options), **trained.about}
     features = trained.features | dict.fromkeys(options["category"], "category")
-    replace(trained, features=features, others=others, about=about).save(options["model_file"])
+    replace(trained, features=features, about=about).save(options["model_file"])
     out.print(
         f"{about['method']} on {about['rows']:,} rows known at {about['as_of']}, window {about['window']:.3g} days, l2 "
         f"{about['l2']:g}: {about['positive_so_far'] / about['rows']:.2%} are positive so far, the model expects "

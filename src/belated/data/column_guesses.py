@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
 
-import narwhals as nw
 import pyarrow as pa
 
-from belated.data.times import TimeFormat, read_times, show_instant
-from belated.tables.frames import is_text, to_arrow
-from belated.tables.refusal import refuse
+from belated.tables.frames import is_text
 
 _ARRIVAL = r"(arriv\w*|click\w*|book(ed|ing)\w*|creat\w*|order\w*|purchas\w*|impress\w*|visit\w*|admi\w*|discharg\w*|paid|payment\w*|sign_?up\w*|install\w*)"
 _OUTCOME = r"(outcome\w*|conver\w*|cancel\w*|charge_?back\w*|readmi\w*|return\w*|refund\w*|churn\w*|default\w*|fraud\w*|label\w*)"
@@ -54,20 +50,3 @@ def _may_be_time(column: pa.ChunkedArray) -> bool:
             re.match(r"\d{4}-\d\d-\d\d|\d{1,2}[./-]\d{1,2}[./-]\d{2}", v.strip()) for v in sample
         )
     return (pa.types.is_integer(kind) or pa.types.is_floating(kind)) and len(column.drop_null()[:50].unique()) > 2
-
-
-def refuse_future(table: pa.Table, names: list[str], how: TimeFormat) -> None:
-    """Refuse datetimes after tomorrow: a log holds what has happened."""
-    limit = (datetime.now(UTC) + timedelta(days=1)).timestamp() * 1e6
-    frame = nw.from_native(table, eager_only=True)
-    for name in names:
-        times = read_times(to_arrow(frame, name), name, how)
-        late = ~times.missing & (times.micros > limit) & (times.clock != "seconds")
-        advice = "Correct these times, or empty the outcome where it means 'never'."
-        refuse(
-            late,
-            name,
-            "{count} in the future",
-            [show_instant(int(m), "datetime") for m in times.micros[late][:1]] * len(late),
-            advice,
-        )

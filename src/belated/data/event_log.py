@@ -21,8 +21,8 @@ from belated.data.log_columns import (
     feature_names,
     match_keys,
     notes_on,
-    read_table,
     read_time_column,
+    table_and_counts,
     warn_left_out,
 )
 from belated.data.repeated_exports import read_snapshots
@@ -117,7 +117,7 @@ class EventLog:
             Words that mean a missing value in features of text, beside empty text.
         """
         how = TimeFormat(time_format, time_unit)
-        table, counts = read_table(frame, "the log", outcome_where)
+        table, counts = table_and_counts(frame, "the log", outcome_where)
         require(table, [arrival, outcome], "the log")
         chosen = feature_names(features, table, (arrival, outcome), "the log", outcome_where)
         if arrival == outcome:
@@ -170,7 +170,7 @@ class EventLog:
         """
         how = TimeFormat(time_format, time_unit)
         table = open_table(arrivals, "the table of arrivals")
-        events, counts = read_table(outcomes, "the table of outcomes", outcome_where, may_be_empty=True)
+        events, counts = table_and_counts(outcomes, "the table of outcomes", outcome_where, may_be_empty=True)
         require(table, [key, arrival], "the table of arrivals")
         chosen = feature_names(features, table, (key, arrival, outcome), "the table of arrivals")
         require(events, [key, outcome], "the table of outcomes")
@@ -281,8 +281,7 @@ class EventLog:
             raise ValueError(
                 f"until={until!r} is before the latest time in the log, {show_instant(latest, arrivals.clock)}."
             )
-        now = (datetime.now(UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
-        if arrivals.clock != "seconds" and reach > max(latest, now + DAY):
+        if arrivals.clock != "seconds" and reach > max(latest, _tomorrow()):
             raise ValueError(
                 f"until={until!r} is in the future, and what happens until then is not known yet: labels would count as final that are "
                 f"not. Leave it out, or give the time when the log was written."
@@ -294,6 +293,14 @@ class EventLog:
         for note in notes:
             logger.info("%s", note)
         return log
+
+    def refuse_future(self, arrival: str, outcome: str) -> None:
+        """Refuse datetimes after tomorrow: a log holds what has happened. The columns are named for the complaint."""
+        if self._clock == "seconds":
+            return
+        for name, micros in ((arrival, self._arrival), (outcome, np.where(self._outcome == NEVER, 0, self._outcome))):
+            advice = "Correct these times, or empty the outcome where it means 'never'."
+            refuse(micros > _tomorrow(), name, "{count} in the future", ShownInstants(micros, self._clock), advice)
 
     @property
     def features(self) -> list[str]:
@@ -469,3 +476,7 @@ class EventLog:
             delay_micros=np.where(known, delay, NEVER),
             horizon=None if horizon is None else limit / DAY,
         )
+
+
+def _tomorrow() -> int:
+    return (datetime.now(UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) + DAY

@@ -53,7 +53,7 @@ def _check_objects(values: list[Any], name: str) -> None:
         refuse(days, name, "{count} a date beside others that are times", values, "Write all of them as times.")
 
 
-def read_table(
+def table_and_counts(
     frame: Any, what: str, outcome_where: str | None, may_be_empty: bool = False
 ) -> tuple[nw.DataFrame[Any], Bools]:
     """A table, and for each row whether its outcome counts."""

@@ -21,9 +21,9 @@ from belated.data.log_columns import (
     check_clocks,
     notes_on,
     read_keys,
-    read_table,
     read_time_column,
     refuse_unfit_keys,
+    table_and_counts,
 )
 from belated.data.times import NEVER, TimeColumn, TimeFormat, parse_instant, show_instant
 from belated.tables.frames import decoded, open_table, require, take_rows, to_arrow
@@ -83,7 +83,7 @@ def read_snapshots(
     if (np.diff(stamps) == 0).any():
         same = show_instant(int(stamps[np.argmax(np.diff(stamps) == 0)]), "datetime")
         raise ValueError(f"two snapshots are of the same instant, {same}.")
-    return _joined(copies, key, arrival)
+    return _joined(copies, arrival)
 
 
 def date_in_name(path: Path) -> datetime:
@@ -130,7 +130,7 @@ def _read(
     when: Any, frame: Any, key: str, arrival: str, outcome: str | None, outcome_where: str | None, how: TimeFormat
 ) -> _Copy:
     what = f"the snapshot of {when}"
-    table, positive = read_table(frame, what, outcome_where)
+    table, positive = table_and_counts(frame, what, outcome_where)
     require(table, [key, arrival, *([] if outcome is None else [outcome])], what)
     if outcome is not None:
         positive = positive & _flags(to_arrow(table, outcome), outcome, what)
@@ -163,7 +163,7 @@ def _flags(column: pa.Array, name: str, what: str) -> Bools:
     return numbers == 1
 
 
-def _joined(copies: list[_Copy], key: str, arrival: str) -> History:
+def _joined(copies: list[_Copy], arrival: str) -> History:
     notes = []
     text = len({copy.keys.type for copy in copies}) > 1
     keys = pa.concat_arrays([copy.keys.cast(pa.large_string()) if text else copy.keys for copy in copies])

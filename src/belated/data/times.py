@@ -200,9 +200,8 @@ def _parse_text(text: pa.Array, name: str, how: TimeFormat) -> pa.Array:
     if how.format is not None:
         form = day_first_format(text) if how.format == DAY_FIRST else how.format
         stamps, bad = parse_formatted(text, form)
-        values = _Shown(text)
         advice = f"{_advice(text)} If a word means 'never', say so with --na."
-        refuse(bad, name, f"{{count}} not of the format {form}", values, advice if bad.any() else "")
+        refuse(bad, name, f"{{count}} not of the format {form}", text, advice if bad.any() else "")
         return stamps
     for target in (pa.timestamp("us"), pa.timestamp("us", tz="UTC"), pa.int64()):
         try:
@@ -235,16 +234,6 @@ def whether_not_when(name: str, what: str) -> ValueError:
         f"the table keeps nothing but the latest state, two or more exports of it from different days will do: the first one in "
         f"which a row is positive dates its outcome. Use --snapshots with --key (EventLog.from_snapshots in Python)."
     )
-
-
-class _Shown:
-    """Values, read only for the one that is shown."""
-
-    def __init__(self, values: pa.Array) -> None:
-        self.values = values
-
-    def __getitem__(self, row: int) -> Any:
-        return self.values[row].as_py()
 
 
 def _advice(text: pa.Array) -> str:

@@ -31,6 +31,6 @@ def refuse(bad: Bools, name: str, what: str, values: Any, advice: str) -> None:
     if count:
         first = int(np.argmax(bad))
         shown = values[first]
-        shown = shown.item() if isinstance(shown, np.generic) else shown
+        shown = shown.item() if isinstance(shown, np.generic) else shown.as_py() if hasattr(shown, "as_py") else shown
         rows = "1 row is" if count == 1 else f"{count} rows are"
         raise ValueError(f"column {name!r}: {what.format(count=rows)}, the first at row {first} ({shown}). {advice}")

@@ -87,13 +87,11 @@ def header_of(file: DataFile, how: TextFormat) -> list[str]:
     return names
 
 
-def read_text(file: DataFile, how: TextFormat, columns: Sequence[str] | None, kinds: Mapping[str, str]) -> pa.Table:
-    """Some or all columns; those that ``kinds`` knows as text, numbers or booleans, the others as they look."""
-    header = header_of(file, how)
-    refuse_open_quote(file, how)
-    wanted = header if columns is None else list(columns)
-    types = {name: _KINDS[kinds[name]] for name in wanted if name in kinds}
-    table = _parse(file, how, wanted, types)
+def read_text(file: DataFile, how: TextFormat, columns: list[str], kinds: Mapping[str, str]) -> pa.Table:
+    """Some columns; those that ``kinds`` knows as text, numbers or booleans, the others as they look."""
+    _refuse_open_quote(file, how)
+    types = {name: _KINDS[kinds[name]] for name in columns if name in kinds}
+    table = _parse(file, how, columns, types)
     # A column without a single number, time or truth value may hold a word: it is text, if not nothing.
     nothing = [field.name for field in table.schema if pa.types.is_null(field.type)]
     if nothing:
@@ -151,7 +149,7 @@ def _parse(
     return table
 
 
-def refuse_open_quote(file: DataFile, how: TextFormat) -> None:
+def _refuse_open_quote(file: DataFile, how: TextFormat) -> None:
     """Refuse a file that ends inside quotes: all rows after the one that opens would be taken for a single value."""
     if more_than_a_byte(how.encoding):
         return
