@@ -81,4 +81,7 @@ def test_the_leak_on_the_page_is_refused(files, monkeypatch):
 def test_the_python_on_the_page(files, monkeypatch):
     monkeypatch.chdir(files)
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    exec(compile(code, "docs/your-data.md", "exec"), {})
+    names = {}
+    exec(compile(code, "docs/your-data.md", "exec"), names)
+    won = (names["leads"]["Status"] == "gewonnen").sum()
+    assert names["log"].positives == won > 100 and names["log"].features == ["Quelle", "Land", "Listenpreis"]

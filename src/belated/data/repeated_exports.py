@@ -164,17 +164,53 @@ def _flags(column: pa.Array, name: str, what: str) -> Bools:
 
 
 def _joined(copies: list[_Copy], arrival: str) -> History:
-    notes = []
+    stamps, notes = _stamps(copies, arrival)
     text = len({copy.keys.type for copy in copies}) > 1
     keys = pa.concat_arrays([copy.keys.cast(pa.large_string()) if text else copy.keys for copy in copies])
     codes = np.asarray(keys.dictionary_encode().indices)
     copy_of = np.repeat(np.arange(len(copies)), [len(copy.keys) for copy in copies])
     came = np.concatenate([copy.arrivals.micros for copy in copies])
     positive = np.concatenate([copy.positive for copy in copies])
+    # Copies are in order of time, so the first place of a key is its first sight and the last its last.
+    _, first = np.unique(codes, return_index=True)
+    last = np.zeros(len(first), dtype=np.int64)
+    last[codes] = np.arange(len(codes))
+    outcome = np.full(len(first), NEVER)
+    np.minimum.at(outcome, codes[positive], stamps[copy_of[positive]])
+    gap = int(np.median(np.diff(stamps)))
+    in_time = came[first] > stamps[0] - gap
+    if not in_time.any():
+        raise ValueError(f"all {len(in_time)} rows arrived before the first snapshot. Add later snapshots.")
+    days = f"{gap / DAY:.3g} {'day' if gap == DAY else 'days'}"
+    notes.append(
+        f"Outcomes are dated by the first of {len(copies)} snapshots that shows them; the median gap is {days}."
+    )
+    early = int((~in_time).sum())
+    if early:
+        notes.append(
+            f"{early:,} of {counted(len(in_time), 'row')} arrived before the first snapshot could have seen them arrive, so when they "
+            f"turned positive is not known: they are left out."
+        )
+    gone = int(((copy_of[last] < len(copies) - 1) & (outcome == NEVER) & in_time).sum())
+    if gone:
+        are = "is" if gone == 1 else "are"
+        notes.append(
+            f"{counted(gone, 'row')} {are} missing from later snapshots without having turned positive: from then on that counts as negative."
+        )
+    back = int(((outcome != NEVER) & ~positive[last] & in_time).sum())
+    if back:
+        notes.append(f"{counted(back, 'row')} turned positive and back again: the first time counts.")
+    order = np.sort(first[in_time])
+    arrivals = replace(copies[0].arrivals, micros=came[order], missing=np.zeros(len(order), dtype=bool))
+    return History(_rows(copies, copy_of, order), arrivals, outcome[codes[order]], int(stamps[-1]), notes)
+
+
+def _stamps(copies: list[_Copy], arrival: str) -> tuple[Ints, list[str]]:
+    """When each copy was taken, and how that and arrivals were understood; no row may have arrived later."""
+    notes = notes_on({arrival: copies[0].arrivals})
     stamps = np.array([copy.taken for copy in copies])
-    dated = stamps % DAY == 0
     of_its_day = [bool((copy.arrivals.micros > copy.taken).any()) for copy in copies]
-    if dated.all() and np.mean(of_its_day) > 0.5:  # a date that stands for the end of its day
+    if (stamps % DAY == 0).all() and np.mean(of_its_day) > 0.5:  # a date that stands for the end of its day
         stamps = stamps + DAY
         notes.append("The date of a snapshot means the end of that day.")
     for copy, stamp in zip(copies, stamps.tolist(), strict=True):
@@ -185,39 +221,7 @@ def _joined(copies: list[_Copy], arrival: str) -> History:
             ShownInstants(copy.arrivals.micros, "datetime"),
             "Correct these times, or those of the snapshots.",
         )
-    _, first = np.unique(codes, return_index=True)  # copies are in order of time
-    outcome = np.full(len(first), NEVER)
-    np.minimum.at(outcome, codes[positive], stamps[copy_of[positive]])
-    gap = int(np.median(np.diff(stamps)))
-    in_time = came[first] > stamps[0] - gap
-    notes.append(
-        f"Outcomes are dated by the first of {len(copies)} snapshots that shows them, which are {gap / DAY:.3g} {'day' if gap == DAY else 'days'} apart (the median)."
-    )
-    if not in_time.all():
-        notes.append(
-            f"{int((~in_time).sum()):,} of {counted(len(in_time), 'row')} arrived before the first snapshot could have seen them arrive, so when they "
-            f"turned positive is not known: they are left out."
-        )
-    if not in_time.any():
-        raise ValueError(f"all {len(in_time)} rows arrived before the first snapshot. Add later snapshots.")
-    order = np.sort(first[in_time])
-    last_seen = np.zeros(len(first), dtype=np.int64)
-    np.maximum.at(last_seen, codes, copy_of)
-    gone = int(((last_seen < len(copies) - 1) & (outcome == NEVER) & in_time).sum())
-    if gone:
-        notes.append(
-            f"{counted(gone, 'row')} {'is' if gone == 1 else 'are'} missing from later snapshots without having turned positive: from then on that "
-            f"counts as negative."
-        )
-    last = np.zeros(len(first), dtype=np.int64)
-    last[codes] = np.arange(len(codes))  # later copies come later
-    back = int(((outcome != NEVER) & ~positive[last] & in_time).sum())
-    if back:
-        notes.append(f"{counted(back, 'row')} turned positive and back again: the first time counts.")
-    table = _rows(copies, copy_of, order)
-    notes += notes_on({arrival: copies[0].arrivals})
-    arrivals = replace(copies[0].arrivals, micros=came[order], missing=np.zeros(len(order), dtype=bool))
-    return History(table, arrivals, outcome[codes[order]], int(stamps[-1]), notes)
+    return stamps, notes
 
 
 def _rows(copies: list[_Copy], copy_of: Ints, order: Ints) -> nw.DataFrame[Any]:
