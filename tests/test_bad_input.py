@@ -383,7 +383,7 @@ FITS = {
     "short below all delays": (lambda: fit(STC(short=0.0)), "short=0: no mature positives came that early."),
     "ascent without batches": (
         lambda: fit(NnDF(ascent=True)),
-        "ascent=True is a rule for mini-batches, and LinearModel minimises over all",
+        "ascent=True is a rule for mini-batches, and LinearModel looks at all",
     ),
     "negative l2": (lambda: fit(model=LinearModel(l2=-1)), "l2=-1 must be a finite number of at least 0."),
     "unknown number encoding": (

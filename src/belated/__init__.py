@@ -20,16 +20,21 @@ if TYPE_CHECKING:
     from belated.evaluation.backtest import Backtest, backtest
     from belated.evaluation.diagnosis import Diagnosis, diagnose
     from belated.evaluation.sklearn_search import RiskScorer, TimeBlocks
+    from belated.features.codes import CodeEncoder
     from belated.features.encoder import TableEncoder
     from belated.features.field_matrix import FieldMatrix
+    from belated.methods.age_feature import Age
     from belated.methods.biased import BL
     from belated.methods.delay_model import DFM
     from belated.methods.delayed_feedback import ConvDF, NnDF
     from belated.methods.importance_weighting import FSIW
+    from belated.methods.person_period import PersonPeriod
     from belated.methods.positive_unlabeled import PNUTW, PU, PUTW
     from belated.methods.simple_baselines import STC, Rescale
+    from belated.methods.soft_labels import SoftLabels
     from belated.methods.survival import Hazard
     from belated.methods.time_window import TW
+    from belated.models.boosting import BoostingModel
     from belated.models.linear import LinearModel
     from belated.persistence import load
     from belated.training import TrainedModel, train
@@ -44,7 +49,10 @@ _HOMES = {
     "PUTW": "methods.positive_unlabeled",
     "STC": "methods.simple_baselines",
     "TW": "methods.time_window",
+    "Age": "methods.age_feature",
     "Backtest": "evaluation.backtest",
+    "BoostingModel": "models.boosting",
+    "CodeEncoder": "features.codes",
     "ConvDF": "methods.delayed_feedback",
     "DelayedFeedbackClassifier": "classifier",
     "Diagnosis": "evaluation.diagnosis",
@@ -54,9 +62,11 @@ _HOMES = {
     "LinearModel": "models.linear",
     "NnDF": "methods.delayed_feedback",
     "OutcomeWarning": "data.log_columns",
+    "PersonPeriod": "methods.person_period",
     "Rescale": "methods.simple_baselines",
     "RiskScorer": "evaluation.sklearn_search",
     "Snapshot": "data.snapshot",
+    "SoftLabels": "methods.soft_labels",
     "TableEncoder": "features.encoder",
     "TimeBlocks": "evaluation.sklearn_search",
     "TrainedModel": "training",
@@ -77,7 +87,10 @@ __all__ = [
     "PUTW",
     "STC",
     "TW",
+    "Age",
     "Backtest",
+    "BoostingModel",
+    "CodeEncoder",
     "ConvDF",
     "DelayedFeedbackClassifier",
     "Diagnosis",
@@ -87,9 +100,11 @@ __all__ = [
     "LinearModel",
     "NnDF",
     "OutcomeWarning",
+    "PersonPeriod",
     "Rescale",
     "RiskScorer",
     "Snapshot",
+    "SoftLabels",
     "TableEncoder",
     "TimeBlocks",
     "TrainedModel",

@@ -21,6 +21,7 @@ LARGEST_EXPONENT = 300.0
 
 __all__ = [
     "LARGEST_EXPONENT",
+    "at_least",
     "at_most",
     "between",
     "column_sums",
@@ -48,6 +49,11 @@ def softplus(x: Any) -> Any:
         return np.logaddexp(0.0, x)
     xp = namespace(x)
     return xp.logaddexp(x, xp.zeros_like(x))
+
+
+def at_least(x: Any, low: float) -> Any:
+    """The larger of x and ``low``."""
+    return np.maximum(x, low) if is_numpy_array(x) else x.clamp(min=low)
 
 
 def at_most(x: Any, top: float) -> Any:

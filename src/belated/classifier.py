@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +24,12 @@ from sklearn.utils.validation import (
 from belated.data.durations import parse_age
 from belated.data.labels import Labels, check_labels
 from belated.data.snapshot import Snapshot
-from belated.evaluation.cross_validation import L2_GRID, Choice, choose_l2, left_out_risk
+from belated.evaluation.compatibility import require_compatible
+from belated.evaluation.cross_validation import Choice, choose_setting, left_out_risk
+from belated.evaluation.fitting import value_of
+from belated.evaluation.learners import EngineLearner
 from belated.evaluation.method_choice import choose_method
+from belated.evaluation.teachers import Teachers
 from belated.features.field_matrix import FieldMatrix
 from belated.methods import resolve_method
 from belated.methods.base import Learner, Method, no_learner
@@ -184,11 +187,15 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
             # A row of weight 0 is no row: neither its age nor its features count anywhere.
             X, labels = _take(X, weight > 0), labels.take(weight > 0)
         if auto and not labels.all_final:
-            self._choose(X, labels)
+            self._choose_method(X, labels)
+        require_compatible(self.method_, self.model_)
         self.method_.check(labels)
         _log(self.method_, labels)
+        teachers = Teachers(X)
+        if self.model_.setting is not None and value_of(self.model_) is None:
+            self._choose_setting(X, labels, teachers)
         encoded = self.model_.encode(X, labels.weight)
-        risk = self.method_.build_risk(labels, partial(self.model_.auxiliary_margin, encoded))
+        risk = self.method_.build_risk(labels, EngineLearner(self.model_, encoded, teachers))
         self.model_.fit(encoded, risk)
         self.link_, self.window_, self.horizon_ = risk.link, labels.window, labels.horizon
 
@@ -201,20 +208,24 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
                 f"(set_fit_request(elapsed=True, delay=True)) where a scikit-learn meta-estimator does the fitting."
             )
 
-    def _choose(self, X: Any, labels: Labels) -> None:
-        """Choose the method by setting the clock back, and the l2 by cross-validation, unless a model was given."""
+    def _choose_method(self, X: Any, labels: Labels) -> None:
+        """Choose the method by setting the clock back; of the usual model, the l2 is chosen too."""
         if labels.delay is None:
             raise ValueError(
                 "method='auto' needs the delay of each positive beside elapsed: pass delay=snap.delay to fit."
             )
-        grid = L2_GRID if self.model is None else None
-        trial = self.model_.for_trials()
-        found = choose_method(X, labels, trial, grid)
+        if self.model is None:
+            self.model_.set_params(l2=None)
+        found = choose_method(X, labels, self.model_.for_trials())
         self.method_, self.selection_, self.selection_why_ = resolve_method(found.method), found.losses, found.why
-        if grid is not None:
-            choice = choose_l2(X, {found.method: labels}, trial, {found.method: self.method_}, grid)[found.method]
-            if isinstance(choice, Choice):
-                self.model_.set_params(l2=choice.l2)
+
+    def _choose_setting(self, X: Any, labels: Labels, teachers: Teachers) -> None:
+        """Choose l2, or rounds, by cross-validation; where the past is too short for that, take the middle value."""
+        model, methods = self.model_, {"it": self.method_}
+        choice = choose_setting(X, {"it": labels}, model.for_trials(), methods, model.grid, teachers)["it"]
+        value = choice.value if isinstance(choice, Choice) else model.grid[len(model.grid) // 2]
+        model.set_params(**{str(model.setting): value})
+        logger.info("%s=%g", model.setting, value)
 
     def risk(self, X: Any, y: Any, *, elapsed: Any = None, delay: Any = None, sample_weight: Any = None) -> float:
         """The method's own risk of other rows, as they are known: what a fit minimises, without the penalty.
@@ -230,9 +241,9 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         weight = _check_sample_weight(sample_weight, positive, dtype=np.float64, ensure_non_negative=True)
         labels = check_labels(positive, elapsed, delay, weight, self.window_, self.horizon_, self.classes_[-1])
         learner: Learner = no_learner
-        if self.method_.has_auxiliary_fits:
+        if self.method_.has_auxiliary_fits or self.method_.has_teacher:
             engine = clone(self.model_, safe=False)
-            learner = partial(engine.auxiliary_margin, engine.encode(X, weight))
+            learner = EngineLearner(engine, engine.encode(X, weight), Teachers(X))
         with quietly():  # a stretch of time may well hold nothing late
             found = self.method_.risk_of_others(labels, self.link_, learner)
         return left_out_risk(found, self.model_.margins(X), self.model_.shared_)
@@ -308,7 +319,12 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
             return validate_data(self, X, reset=reset, skip_check_array=True)
         if type(X) is dict:
             open_table(X, "X")
-        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float64)
+        # A model that takes missing values says so.
+        finite = "allow-nan" if self._takes_missing() else True
+        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=finite)
+
+    def _takes_missing(self) -> bool:
+        return bool(getattr(self.model, "takes_missing", False))
 
     def _fields(self, X: FieldMatrix, reset: bool) -> FieldMatrix:
         if len(X) == 0:
@@ -338,6 +354,7 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self._takes_missing()
         return tags
 
 

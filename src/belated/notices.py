@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -43,6 +43,20 @@ def warn(message: str, category: type[Warning] = UserWarning, stacklevel: int = 
         warnings.warn(message, category, stacklevel=stacklevel + 1)
     else:
         unheard.append(Unheard(category, message))
+
+
+@contextmanager
+def progress_bar(what: str, total: int, show: bool) -> Iterator[Callable[[], None]]:
+    """A bar for a loop, and what to call after each step of it; nothing at all where nobody asked."""
+    if not show:
+        yield lambda: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda: bar.advance(task)
 
 
 @contextmanager

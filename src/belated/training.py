@@ -11,14 +11,12 @@ import numpy as np
 from belated.classifier import DelayedFeedbackClassifier
 from belated.data.durations import DAY, parse_duration
 from belated.data.event_log import EventLog
-from belated.data.labels import check_labels
-from belated.data.snapshot import Snapshot
 from belated.evaluation.column_findings import check_columns
-from belated.evaluation.cross_validation import L2_GRID, Choice, choose_l2
+from belated.evaluation.fitting import value_of
 from belated.evaluation.window import suggest_window
 from belated.features.field_matrix import FieldMatrix
-from belated.methods import resolve_method
-from belated.models.linear import LinearModel
+from belated.models import resolve_model
+from belated.models.base import Model
 from belated.notices import logger
 from belated.persistence import ModelFile
 from belated.tables.frames import in_memory, kinds_of, open_table
@@ -40,8 +38,8 @@ class TrainedModel(ModelFile):
     @property
     def na(self) -> tuple[str, ...]:
         """Words that meant a missing value in training, beside empty text."""
-        encoder = getattr(self.classifier.model_, "encoder_", None)
-        return () if encoder is None else tuple(encoder.na)
+        encoders = self.classifier.model_.encoders
+        return tuple(encoders[0].na) if encoders else ()
 
     def predict_proba(self, rows: Any) -> Floats:
         """Probabilities (n, 2) of no outcome and of one, as classifiers of scikit-learn give them."""
@@ -68,6 +66,8 @@ def train(
     window: Any = None,
     lookback: Any = None,
     l2: float | None = None,
+    model: str | Model = "linear",
+    rounds: int | None = None,
     keep: Sequence[str] = (),
 ) -> TrainedModel:
     """Train on a log as it stands at its end.
@@ -85,7 +85,12 @@ def train(
     lookback : duration, optional
         Only rows that arrived at most this long before the last one. By default all.
     l2 : float, optional
-        Strength of regularisation; by default chosen by cross-validation (:mod:`belated.evaluation.cross_validation`).
+        Strength of regularisation of the linear model; by default chosen by cross-validation
+        (:mod:`belated.evaluation.cross_validation`).
+    model : str or Model
+        ``"linear"``, ``"boost"``, or an engine.
+    rounds : int, optional
+        Of boosted trees; by default chosen in the same way.
     keep : sequence of str
         Features to use though they seem to know the outcome (:mod:`belated.evaluation.leaks`); others that do are refused.
 
@@ -109,12 +114,11 @@ def train(
     check_columns(log, limit, keep)
     history = (log.last - log.first if reach is None else min(reach, log.last - log.first)) / DAY
     days = suggest_window(snap, history) if window is None else parse_duration(window, "window", log.clock) / DAY
-    if l2 is None and method != "auto":
-        l2 = _choose_l2(snap, method, days)
-    model = None if l2 is None else LinearModel(l2=l2)
-    clf = DelayedFeedbackClassifier(method, days, snap.horizon, model).fit_snapshot(snap)
-    encoder = getattr(clf.model_, "encoder_", None)
-    if encoder is not None:  # the features of the log have none of these words any more; those of new rows may
+    engine = _engine(model, l2, rounds)
+    clf = DelayedFeedbackClassifier(method, days, snap.horizon, engine).fit_snapshot(snap)
+    for (
+        encoder
+    ) in clf.model_.encoders:  # the features of the log have none of these words any more; those of new rows may
         encoder.set_params(na=log.na)
     about = {
         "as_of": snap.as_of,
@@ -123,17 +127,25 @@ def train(
         "method": repr(clf.method_),
         "window": days,
         "horizon": snap.horizon,
-        "l2": clf.model_.l2,
+        "model": type(clf.model_).__name__,
+        **({} if clf.model_.setting is None else {clf.model_.setting: value_of(clf.model_)}),
         "mean_prediction": float(clf.predict_proba(snap.X)[:, 1].mean()),
     }
     logger.info("trained: %s", about)
     return TrainedModel(clf, _kinds(log), about)
 
 
-def _choose_l2(snap: Snapshot, method: str, window: float) -> float | None:
-    labels = check_labels(snap.y == 1, snap.elapsed, snap.delay, None, window, snap.horizon)
-    choice = choose_l2(snap.X, {method: labels}, LinearModel(), {method: resolve_method(method)}, L2_GRID)[method]
-    return choice.l2 if isinstance(choice, Choice) else None
+def _engine(model: str | Model, l2: float | None, rounds: int | None) -> Model:
+    """The engine, with what was said about its setting; what was not said is chosen in fit."""
+    given = {name: value for name, value in (("l2", l2), ("rounds", rounds)) if value is not None}
+    if isinstance(model, str):
+        model = resolve_model(model)
+        if model.setting is not None:
+            model.set_params(**{model.setting: None})
+    strange = [name for name in given if name != model.setting]
+    if strange:
+        raise ValueError(f"{strange[0]} was given, but {type(model).__name__} has none: it has {model.setting}.")
+    return model.set_params(**given)
 
 
 def _kinds(log: EventLog) -> dict[str, str]:

@@ -63,7 +63,7 @@ def test_predictions_are_those_of_the_classifier(result):
     """At the first cut-off, by hand through the public interface."""
     log, settings, cutoff = result.log, result.settings, result.cutoffs[0]
     snap = log.snapshot(cutoff.as_of, lookback=f"{settings.lookback}d", horizon="10d")
-    clf = DelayedFeedbackClassifier("tw", settings.window, 10.0, LinearModel(l2=cutoff.l2["tw"], tol=1e-5))
+    clf = DelayedFeedbackClassifier("tw", settings.window, 10.0, LinearModel(l2=cutoff.values["tw"], tol=1e-5))
     clf.fit(snap.X, snap.y, elapsed=snap.elapsed, delay=snap.delay)
     start = pd.Timestamp(cutoff.as_of) + pd.Timedelta("1us")
     test = log.matured(start, start + pd.Timedelta(days=settings.period), "10d")
@@ -89,7 +89,7 @@ def test_nothing_after_a_cutoff_changes_what_is_fitted_there(result):
     for k, same in ((0, True), (1, True), (2, False)):
         for name in ("bl", *METHODS):
             assert np.array_equal(result.cutoffs[k].p[name], changed.cutoffs[k].p[name]) == same, (k, name)
-            assert not same or result.cutoffs[k].l2[name] == changed.cutoffs[k].l2[name]
+            assert not same or result.cutoffs[k].values[name] == changed.cutoffs[k].values[name]
     assert not np.array_equal(result.cutoffs[0].y, changed.cutoffs[0].y)
 
 
@@ -120,7 +120,7 @@ def test_an_interrupted_backtest_goes_on(tmp_path, monkeypatch, result):
     monkeypatch.setattr(module, "_run_cutoff", worker)
     resumed = backtest(log, cache=tmp_path, group="campaign", **ASK)
     for a, b in zip(result.cutoffs, resumed.cutoffs, strict=True):
-        assert a.as_of == b.as_of and a.l2 == b.l2
+        assert a.as_of == b.as_of and a.values == b.values
         assert_array_equal(a.p["tw"], b.p["tw"])
         assert_array_equal(a.group, b.group)
     assert backtest(make_log(seed=1), cache=tmp_path, **ASK).cutoffs[0].rows != 0
@@ -212,7 +212,7 @@ def test_the_gap_means_nothing_where_there_is_none(result):
         y=y,
         days=np.zeros(400),
         group=np.full(400, "a"),
-        l2=dict.fromkeys(("bl", "tw", "oracle"), 1.0),
+        values=dict.fromkeys(("bl", "tw", "oracle"), 1.0),
     )
     for bl, oracle, closed in ((bad, good, 1.0), (good, bad, None)):
         cutoffs = [replace(same, p={"bl": bl, "tw": good, "oracle": oracle})] * 3

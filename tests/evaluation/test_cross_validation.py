@@ -8,7 +8,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from belated import FSIW, LinearModel
 from belated.data.labels import check_labels
-from belated.evaluation.cross_validation import Choice, choose_l2, left_out_risk, stretch_of_rows
+from belated.data.stretches import stretch_of_rows
+from belated.evaluation.cross_validation import Choice, choose_setting, left_out_risk
+from belated.evaluation.teachers import Teachers
 from belated.methods import METHODS, resolve_method
 from belated.methods.biased import BL
 from belated.risks.weighted import WeightedRisk
@@ -23,7 +25,7 @@ def snapshot(n=3000, seed=0, columns=3):
 
 
 def choose(X, labels, method, l2, model=None):
-    return choose_l2(X, {"m": labels}, model or LinearModel(), {"m": resolve_method(method)}, l2)["m"]
+    return choose_setting(X, {"m": labels}, model or LinearModel(), {"m": resolve_method(method)}, l2, Teachers(X))["m"]
 
 
 def test_stretches_are_blocks_of_arrival_time_of_equal_size():
@@ -41,7 +43,7 @@ def test_a_setting_that_fits_noise_or_nothing_is_not_taken(method):
     X, labels = snapshot(n=3000, columns=40)
     choice = choose(X, labels, method, [1e-7, 0.03, 1000.0])
     # STC learns beside the rate which positives come early, and here that depends on nothing.
-    assert isinstance(choice, Choice) and choice.l2 == (1000.0 if method == "stc" else 0.03)
+    assert isinstance(choice, Choice) and choice.value == (1000.0 if method == "stc" else 0.03)
 
 
 def test_the_risk_is_that_of_rows_left_out_of_the_fit():
@@ -80,20 +82,20 @@ def test_more_regularisation_is_taken_within_one_standard_error():
     X, labels = snapshot(n=600)
     choice = choose(X, labels, "bl", [1e-6, 1e-5, 1e-4, 1e-3, 1e-2])
     best = min(choice.risks, key=choice.risks.get)
-    assert choice.l2 >= best
-    assert choice.risks[choice.l2] < choice.risks[best] + 0.01
+    assert choice.value >= best
+    assert choice.risks[choice.value] < choice.risks[best] + 0.01
 
 
 def test_a_model_without_a_path_and_labels_without_times():
     X, labels = snapshot()
     final = check_labels(labels.y)
-    assert choose(X, final, "bl", [1e-3, 1e-1]).l2 == 1e-3
+    assert choose(X, final, "bl", [1e-3, 1e-1]).value == 1e-3
 
     class Plain(LinearModel):
         path = None
 
     choice = choose(X, labels, "bl", [1e-3, 1e-1], Plain(l2=0.5))
-    assert choice.l2 is None and len(choice.risks) == 1
+    assert choice.value is None and len(choice.risks) == 1
 
 
 def test_a_method_that_cannot_be_fitted_says_why():
@@ -101,7 +103,7 @@ def test_a_method_that_cannot_be_fitted_says_why():
     assert "longer than half the history" in choose(
         X, check_labels(labels.y, labels.elapsed, labels.delay, None, 39.0, 40.0), "convdf", [1.0]
     )
-    assert choose_l2(X, {"a": labels}, LinearModel(), {"a": BL()}, [1.0])["a"].l2 == 1.0
+    assert choose_setting(X, {"a": labels}, LinearModel(), {"a": BL()}, [1.0])["a"].value == 1.0
 
 
 @pytest.mark.parametrize("days", [1, 2, 3, 4, 7])
@@ -141,4 +143,4 @@ def test_a_negative_part_below_zero_counts_by_its_size():
 def test_a_method_that_overfits_by_a_difference_is_regularised():
     """PUTW's risk of rows left out falls without end as a model fits noise, unless what is below zero counts."""
     X, labels = snapshot(n=800, columns=150)
-    assert choose(X, labels, "putw", [1e-7, 1e-5, 1e-1]).l2 == 1e-1
+    assert choose(X, labels, "putw", [1e-7, 1e-5, 1e-1]).value == 1e-1

@@ -59,7 +59,7 @@ def test_auto_is_near_the_best_in_every_draw():
 def test_the_share_seen_depends_on_features():
     X, y, elapsed, delay, _ = two_speeds(1)
     labels, X = check_labels(y, elapsed, delay, None, 10.0, 30.0), X[: len(y)]
-    seen = method_choice._share_seen(X, labels, LinearModel(l2=1e-4), None, 30.0)
+    seen = method_choice._share_seen(X, labels, 30.0)
     slow = X[:, 2] == 1
     for rows, mean in ((slow, 12.0), (~slow, 0.3)):
         truth = np.minimum(np.expm1(-elapsed[rows] / mean) / np.expm1(-30.0 / mean), 1.0)
@@ -82,7 +82,7 @@ def test_another_method_is_taken_only_where_it_is_clearly_better():
 
 def test_too_little_history_is_said(caplog):
     X, y, elapsed, delay, _ = two_speeds(2, n=60)
-    found = choose_method(X[:60], check_labels(y, elapsed, delay, None, 10.0, 30.0), LinearModel(), (1e-3,))
+    found = choose_method(X[:60], check_labels(y, elapsed, delay, None, 10.0, 30.0), LinearModel(l2=None))
     assert found.method == USUAL and "too little history" in found.why
     clf = DelayedFeedbackClassifier("auto", 10.0, 30.0).fit(X[:60], y, elapsed=elapsed, delay=delay)
     assert "too little history" in clf.selection_why_
@@ -91,7 +91,7 @@ def test_too_little_history_is_said(caplog):
 def test_a_stray_arrival_years_ago_is_no_history():
     X, y, elapsed, delay, _ = two_speeds(3, n=4000)
     elapsed[y.argmin()] = 40_000.0
-    found = choose_method(X[:4000], check_labels(y, elapsed, delay, None, 10.0, 30.0), LinearModel(), (1e-4,))
+    found = choose_method(X[:4000], check_labels(y, elapsed, delay, None, 10.0, 30.0), LinearModel(l2=1e-4))
     assert all(isinstance(found.losses[name], float) for name in ("bl", "dfm", USUAL))
 
 
@@ -127,7 +127,7 @@ def test_without_delays_to_learn_from_it_is_something_else():
 def test_the_clock_does_not_stand_between_two_days():
     X, y, elapsed, delay, _ = two_speeds(7, n=3000, span=22.0, horizon=15.0)
     labels = check_labels(y, np.floor(elapsed), np.floor(np.minimum(delay, elapsed)), None, 5.0, 15.0)
-    splits = method_choice._splits(X[:3000], labels, LinearModel(l2=1e-3), None)
+    splits = method_choice._splits(X[:3000], labels)
     assert len(splits) == 3 and all(split.back == round(split.back) for split in splits)
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.testing import assert_array_equal
 
 from belated import EventLog, LinearModel
+from belated.evaluation.pairs import pair_up
 from belated.evaluation.results import CutoffResult, ResultStore, Settings
 from belated.methods.biased import BL
 
@@ -18,7 +19,7 @@ SETTINGS = Settings(10.0, 5.0, 20.0, 5.0, ("bl",), (1e-3,), None)
 
 def make_store(folder):
     log = EventLog.from_frame(pa.table({"a": [0.0, 1.0], "b": [2.0, None], "x": ["u", "v"]}), arrival="a", outcome="b")
-    return ResultStore(folder, log, SETTINGS, LinearModel(), {"bl": BL()})
+    return ResultStore(folder, log, SETTINGS, pair_up({"bl": BL()}, {"linear": LinearModel()}, None))
 
 
 def make_result(n=3000, group=None):

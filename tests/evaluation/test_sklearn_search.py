@@ -11,9 +11,9 @@ from simulate import simulate
 from sklearn import config_context
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_validate
+from stubs import FIXED
 
 from belated import DelayedFeedbackClassifier, LinearModel, RiskScorer, TimeBlocks
-from belated.methods import METHODS
 
 
 def test_folds_hold_whole_stretches_and_every_row_once():
@@ -37,7 +37,8 @@ def test_what_is_missing_is_told():
         next(TimeBlocks(n_splits=9).split(np.zeros(9), groups=np.arange(9)))
 
 
-@pytest.mark.parametrize("method", METHODS)
+# Of age and person-period, levels of groups are penalised too, and those are among the intercepts.
+@pytest.mark.parametrize("method", [name for name in FIXED if name not in ("age", "person-period")], ids=str)
 def test_the_risk_of_the_training_rows_is_what_was_minimised(method):
     data = simulate(seed=0, n=1500)
     clf = DelayedFeedbackClassifier(method, 5.0, 20.0, LinearModel(l2=1e-3, tol=1e-10))

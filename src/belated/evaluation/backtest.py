@@ -7,9 +7,10 @@ on what is fitted there. The one exception is the oracle, which is BL with the f
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,19 +25,19 @@ from belated.data.event_log import EventLog
 from belated.data.labels import check_labels
 from belated.data.times import show_instant
 from belated.evaluation.column_findings import check_columns
-from belated.evaluation.cross_validation import L2_GRID, Choice, choose_l2
+from belated.evaluation.cross_validation import Choice, choose_setting
 from belated.evaluation.cutoff_plan import plan_cutoffs
 from belated.evaluation.fitting import fit_method
+from belated.evaluation.pairs import ORACLE, Pair, check_methods, check_models, pair_up, waves
 from belated.evaluation.progress import progress_file
 from belated.evaluation.recommendation import Recommendation, recommend
 from belated.evaluation.results import CutoffResult, ResultStore, Settings
 from belated.evaluation.summary import summarise
+from belated.evaluation.teachers import Teachers
 from belated.evaluation.window import suggest_window
 from belated.evaluation.workers import run_tasks
 from belated.features.field_matrix import FieldMatrix
-from belated.methods import METHODS, resolve_method
 from belated.methods.base import Method
-from belated.methods.biased import BL
 from belated.models.base import Model
 from belated.models.linear import LinearModel
 from belated.notices import logger, quietly
@@ -52,21 +53,29 @@ class Backtest:
     log: EventLog
     settings: Settings
     cutoffs: list[CutoffResult]
-    model: Model
-    chosen: dict[str, Method]
-    windows: dict[str, float]  # in days; a method whose window does not fit into the history has a shorter one
+    pairs: dict[str, Pair]  # by name
+    skipped: list[str]  # pairs for which there was no time
 
     def __repr__(self) -> str:
         first, last = self.cutoffs[0].as_of, self.cutoffs[-1].as_of
         tested = sum(len(cutoff.y) for cutoff in self.cutoffs)
         return (
-            f"Backtest({len(self.methods)} methods at {len(self.cutoffs)} cut-offs from {first} to {last}, {tested} rows tested; "
+            f"Backtest({len(self.methods)} {'methods' if len(self.models) == 1 else 'pairs of model and method'} at {len(self.cutoffs)} cut-offs from {first} to {last}, {tested} rows tested; "
             f"recommend() says which to use, summary() has all numbers)"
         )
 
     @property
+    def windows(self) -> dict[str, float]:
+        """The window of each pair in days; one that does not fit into the history is shorter than asked."""
+        return {name: pair.window for name, pair in self.pairs.items() if not pair.is_oracle}
+
+    @property
+    def models(self) -> dict[str, Model]:
+        return {pair.model_name: pair.model for pair in self.pairs.values()}
+
+    @property
     def methods(self) -> list[str]:
-        """Those that could be fitted at every cut-off, the oracle last."""
+        """Methods, or pairs of model and method, that could be fitted at every cut-off; the oracle of a model last."""
         return [name for name in self.cutoffs[0].p if all(name in cutoff.p for cutoff in self.cutoffs)]
 
     @property
@@ -81,12 +90,14 @@ class Backtest:
 
     @property
     def notes(self) -> list[str]:
-        """What the table does not show: methods that were given another window than asked."""
+        """What the table does not show: methods that were given another window than asked, and what there was no time for."""
         shorter: dict[float, list[str]] = {}
-        for name, days in self.windows.items():
-            if days < self.settings.window:
-                shorter.setdefault(days, []).append(name)
-        return [
+        for pair in self.pairs.values():
+            if pair.window < self.settings.window and not pair.is_oracle:
+                names = shorter.setdefault(pair.window, [])
+                names += [pair.method_name] * (pair.method_name not in names)
+        late = [f"There was no time for {', '.join(self.skipped)}: give a larger budget."] if self.skipped else []
+        return late + [
             f"A window of {self.settings.window:.3g} days does not fit {', '.join(names)} into a history of {2 * days:.3g}: shown with "
             f"{days:.3g} days. For the longer window, take a lookback of {2 * self.settings.window:.3g} days or more."
             for days, names in shorter.items()
@@ -110,9 +121,11 @@ def backtest(
     cutoffs: int | Sequence[Any] = 6,
     lookback: Any = None,
     period: Any = None,
-    l2: Sequence[float] = L2_GRID,
+    l2: Sequence[float] | None = None,
     group: str | None = None,
     model: Model | None = None,
+    models: Sequence[str] | Mapping[str, Model] | None = None,
+    budget: Any = None,
     n_jobs: int | None = None,
     cache: str | Path | None = None,
     progress: bool = True,
@@ -136,12 +149,17 @@ def backtest(
         How long before a cut-off training rows may have arrived. By default half of the time that can be used.
     period : duration, optional
         How long after a cut-off rows are predicted. By default until the next.
-    l2 : sequence of float
-        What to choose from, at each cut-off and for each method.
+    l2 : sequence of float, optional
+        What to choose from, at each cut-off and for each method, for models with an l2.
     group : str, optional
         A feature by which to break calibration down.
     model : Model, optional
         By default ``LinearModel(tol=1e-5)``: a finer tolerance changes no score that can be seen.
+    models : names, or a mapping of names to models, optional
+        Several engines instead of one, as in ``["linear", "boost"]``: every method under each of them. The methods of the first
+        keep their names, the others are called ``"boost:tw"`` and so on.
+    budget : duration, optional
+        About how long all of it may take. Cheap pairs come first, and those that find no time are in ``skipped``.
     n_jobs : int, optional
         Cut-offs at a time. By default one a core.
     cache : path, optional
@@ -149,9 +167,11 @@ def backtest(
     keep : sequence of str
         Features to use though they seem to know the outcome (:mod:`belated.evaluation.leaks`); others that do are refused.
     """
-    chosen = _methods(methods)
-    if not len(l2):
+    begun = time.monotonic()
+    chosen, engines = check_methods(methods), check_models(models, model)
+    if l2 is not None and not len(l2):
         raise ValueError("l2 is empty: give at least one value, or leave it out.")
+    seconds = None if budget is None else parse_duration(budget, "budget", "datetime") / 1e6
     limit = parse_duration(horizon, "horizon", log.clock)
     plan = plan_cutoffs(log, cutoffs, lookback, period, limit)
     _check_group(log, group)
@@ -167,46 +187,76 @@ def backtest(
         lookback=plan.lookback / DAY,
         period=plan.period / DAY,
         methods=tuple(chosen),
-        l2=tuple(float(v) for v in l2),
+        l2=tuple(float(v) for v in (LinearModel.grid if l2 is None else l2)),
         group=group,
+        models=tuple(engines),
     )
     # Find out what cannot be done before anything is fitted.
     tasks = [_Task.of(log.without_features(), instant, replace(settings, group=None)) for instant in plan.instants]
-    windows = _windows(chosen, days, min(float(task.elapsed.max()) for task in tasks))
+    history = min(float(task.elapsed.max()) for task in tasks)
+    pairs = [replace(pair, window=_window(pair.method, days, history)) for pair in pair_up(chosen, engines, l2)]
     logger.info("backtest: %s, cut-offs %s", settings, [show_instant(i, log.clock) for i in plan.instants])
-    engine = LinearModel(tol=1e-5) if model is None else model
-    store = ResultStore(cache, log, settings, engine, chosen)
-    results = {i: found for i in plan.instants if (found := store.load(i)) is not None}
-    missing = [i for i in plan.instants if i not in results]
-    with closing(_run(log, missing, engine, chosen, windows, settings, n_jobs, progress)) as found_now:
-        for instant, result in zip(missing, found_now, strict=True):
-            results[instant] = result
-            store.save(instant, result)
-    return Backtest(log, settings, [results[i] for i in plan.instants], engine, chosen, windows)
+    clock = _Budget(begun, seconds)
+    found: list[list[CutoffResult]] = []
+    skipped: list[str] = []
+    together = waves(pairs, seconds is not None)
+    total = len(plan.instants) * len(pairs)
+    with progress_file(total, f"Fitting at {counted(len(plan.instants), 'cut-off')}", progress) as file:
+        for wave in together:
+            names = [pair.name for pair in wave]
+            store = ResultStore(cache, log, settings, wave)
+            results = {i: kept for i in plan.instants if (kept := store.load(i)) is not None}
+            missing = [i for i in plan.instants if i not in results]
+            with open(file, "ab") as bar:
+                bar.write(b"." * (len(results) * len(wave)))
+            if found and missing and not clock.has_time_for(wave[0].model_name):
+                skipped += names
+                continue
+            work = ((_Task.of(log, i, settings), wave, settings, file) for i in missing)
+            with closing(run_tasks(_run_cutoff, work, len(missing), n_jobs)) as found_now, clock.timed(wave):
+                for instant, result in zip(missing, found_now, strict=False):
+                    results[instant] = result
+                    store.save(instant, result)
+                    if found and clock.is_over and len(results) < len(plan.instants):
+                        break
+            if len(results) < len(plan.instants):
+                skipped += names
+            else:
+                found.append([results[i] for i in plan.instants])
+    cutoffs_found = [CutoffResult.joined(parts) for parts in zip(*found, strict=True)]
+    return Backtest(log, settings, cutoffs_found, {p.name: p for p in pairs if p.name not in skipped}, skipped)
 
 
-def _windows(methods: dict[str, Method], days: float, history: float) -> dict[str, float]:
-    """The window of each method: as asked where it leaves enough of the shortest history, else half of that history."""
-    return {name: days if method.fits(days, history) else history / 2.0 for name, method in methods.items()}
+@dataclass
+class _Budget:
+    """How much time there is, and how much a wave of each model has taken."""
+
+    begun: float
+    seconds: float | None
+    taken: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def left(self) -> float:
+        return np.inf if self.seconds is None else self.begun + self.seconds - time.monotonic()
+
+    @property
+    def is_over(self) -> bool:
+        return self.left <= 0
+
+    def has_time_for(self, model: str) -> bool:
+        """Whether there is time for as much as the last of the same model took."""
+        return self.left > self.taken.get(model, 0.0)
+
+    @contextmanager
+    def timed(self, wave: list[Pair]) -> Iterator[None]:
+        start = time.monotonic()
+        yield
+        self.taken[wave[0].model_name] = time.monotonic() - start
 
 
-def _run(
-    log: EventLog,
-    instants: list[int],
-    model: Model,
-    methods: dict[str, Method],
-    windows: dict[str, float],
-    settings: Settings,
-    n_jobs: int | None,
-    progress: bool,
-) -> Generator[CutoffResult]:
-    """The results at cut-offs, in their order, each as soon as it is there; several processes work on them."""
-    total = len(instants) * (len(methods) + 1)
-    with progress_file(total, f"Fitting at {counted(len(instants), 'cut-off')}", progress) as file:
-        tasks = (
-            (_Task.of(log, instant, settings), clone(model), methods, windows, settings, file) for instant in instants
-        )
-        yield from run_tasks(_run_cutoff, tasks, len(instants), n_jobs)
+def _window(method: Method, days: float, history: float) -> float:
+    """The window of a method: as asked where it leaves enough of the shortest history, else half of that history."""
+    return days if method.fits(days, history) else history / 2.0
 
 
 def _check_group(log: EventLog, group: str | None) -> None:
@@ -215,21 +265,6 @@ def _check_group(log: EventLog, group: str | None) -> None:
     if isinstance(log.frame, FieldMatrix):
         raise ValueError(f"group={group!r}: a log of hashed fields has no named columns.")
     require(open_table(log.frame, "the log"), [group], "the log")
-
-
-def _methods(methods: Sequence[str] | Mapping[str, Method] | None) -> dict[str, Method]:
-    if isinstance(methods, str):
-        raise ValueError(f"methods={methods!r} must be a list of names, as in methods=[{methods!r}].")
-    if methods is not None and not methods:
-        raise ValueError("methods is empty: name at least one, or leave it out for all.")
-    if methods is None:
-        return {name: resolve_method(name) for name in METHODS}
-    chosen = {name: resolve_method(methods[name] if isinstance(methods, Mapping) else name) for name in methods}
-    if "oracle" in chosen:
-        raise ValueError("oracle is always there and is no method that could be used: leave it out.")
-    if not isinstance(chosen.get("bl", BL()), BL):
-        raise ValueError("the name bl stands for BL, against which all are measured: give this method another.")
-    return {"bl": BL(), **chosen}
 
 
 @dataclass(frozen=True)
@@ -265,43 +300,36 @@ class _Task:
         return cls(snap.as_of, snap.X, snap.elapsed, snap.delay, final.y == 1, test.X, test.y == 1, days, group)
 
 
-def _run_cutoff(
-    task: _Task,
-    model: Model,
-    methods: dict[str, Method],
-    windows: dict[str, float],
-    settings: Settings,
-    progress: str,
-) -> CutoffResult:
+def _run_cutoff(task: _Task, wave: list[Pair], settings: Settings, progress: str) -> CutoffResult:
+    """Fit the pairs of one model."""
     y = ~np.isnan(task.delay)
     known = check_labels(y, task.elapsed, task.delay, None, settings.window, settings.horizon)
-    labels = {name: replace(known, window=days) for name, days in windows.items()}
-    methods = {**methods, "oracle": BL()}
     final = check_labels(task.final, task.elapsed, np.where(task.final, 0.0, np.nan))
-    p: dict[str, Floats] = {}
-    l2: dict[str, float | None] = {}
-    failed: dict[str, str] = {}
-    unsettled: dict[str, str] = {}
+    labels = {pair.name: final if pair.is_oracle else replace(known, window=pair.window) for pair in wave}
+    methods, model, values = {pair.name: pair.method for pair in wave}, clone(wave[0].model), wave[0].values
+    result = CutoffResult(task.as_of, len(y), int(y.sum()), task.test_y, task.days, task.group)
     with quietly():
-        choices = choose_l2(task.X, {**labels, "oracle": final}, model, methods, settings.l2)
+        teachers = Teachers(task.X, tol=1e-5)
+        choices: dict[str, Choice | str] = {}
+        if values is not None:
+            choices = choose_setting(task.X, labels, model, methods, values, teachers)
         encoded, later = model.encode(task.X, known.weight), model.transform(task.test)
-        for name, method in methods.items():
-            choice = choices[name]
-            # Where the past is too short to choose, take the middle value on offer.
-            value = choice.l2 if isinstance(choice, Choice) else sorted(settings.l2)[len(settings.l2) // 2]
+        for pair in wave:
+            choice = choices.get(pair.name)
+            value = choice.value if isinstance(choice, Choice) else pair.fallback
             try:
                 with quietly() as unheard:
-                    fit = fit_method(model, encoded, method, labels.get(name, final), value)
+                    fit = fit_method(model, encoded, pair.method, labels[pair.name], value, teachers)
                     found = fit.predict(later)
             except ValueError as error:
-                if name in ("bl", "oracle"):
+                if pair.name in ("bl", ORACLE):
                     raise
-                failed[name] = str(error)
+                result.failed[pair.name] = str(error)
             else:
-                p[name], l2[name] = found, fit.l2
+                result.p[pair.name], result.values[pair.name] = found, fit.value
                 stopped = [w.message for w in unheard if issubclass(w.category, ConvergenceWarning)]
                 if stopped:
-                    unsettled[name] = stopped[0]
+                    result.unsettled[pair.name] = stopped[0]
             with open(progress, "ab") as file:
                 file.write(b".")
-    return CutoffResult(task.as_of, len(y), int(y.sum()), task.test_y, task.days, task.group, p, l2, failed, unsettled)
+    return result

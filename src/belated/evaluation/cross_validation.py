@@ -14,12 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from belated.data.labels import Labels
-from belated.evaluation.fitting import require_probabilities, with_l2
+from belated.data.stretches import STRETCHES, stretch_of_rows
+from belated.evaluation.compatibility import require_compatible
+from belated.evaluation.fitting import require_probabilities, with_setting
+from belated.evaluation.learners import EngineLearner
 from belated.methods.base import Learner, Method, no_learner
 from belated.models.base import Model
 from belated.notices import logger, quietly
@@ -27,52 +30,51 @@ from belated.risks.base import Risk
 from belated.tables.frames import take_rows
 from belated.typing import Bools, Floats, Ints
 
-L2_GRID = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+if TYPE_CHECKING:
+    from belated.evaluation.teachers import Teachers
 
-_FOLDS, _STRETCHES = 3, 6
+_FOLDS = 3
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The l2 to take (None: the model has none), and the risk of rows left out at each that was tried."""
+    """The value to take (None: the model has no such setting), and the risk of rows left out at each that was tried."""
 
-    l2: float | None
+    value: float | None
     risks: dict[float | None, float]
 
 
-def stretch_of_rows(age: Floats, stretches: int = _STRETCHES) -> Ints:
-    """The stretch of time in which each row arrived, 0 for the oldest: as many rows in each as ties allow."""
-    order = np.sort(age)
-    edges = [order[len(age) * k // stretches] for k in range(1, stretches)]
-    # Numbered without gaps, for where many rows came at the same time some stretches are empty.
-    return np.unique(-np.searchsorted(edges, age, side="right"), return_inverse=True)[1]
-
-
-def choose_l2(
-    X: Any, labels: Mapping[str, Labels], model: Model, methods: Mapping[str, Method], l2: Sequence[float] | None
+def choose_setting(
+    X: Any,
+    labels: Mapping[str, Labels],
+    model: Model,
+    methods: Mapping[str, Method],
+    values: Sequence[float] | None,
+    teachers: Teachers | None = None,
 ) -> dict[str, Choice | str]:
-    """For each method the l2 that serves rows left out best, or why there is none.
+    """For each method the value of the model's setting that serves rows left out best, or why there is none.
 
     Labels of different methods may differ in their windows.
     """
     try:
-        folds = _Folds.of(X, next(iter(labels.values())), model)
+        folds = _Folds.of(X, next(iter(labels.values())), model, teachers)
     except ValueError as error:
         return dict.fromkeys(methods, str(error))
     found: dict[str, Choice | str] = {}
     known: dict[Any, Choice] = {}  # some methods differ in what they do with a fit, and not in what they fit
     for name, method in methods.items():
         try:
+            require_compatible(method, model)
             method.check(labels[name])
             candidate = _Candidate.of(method, labels[name])
-            choice = known.get(candidate.fingerprint) or _choose(folds, candidate, l2)
+            choice = known.get(candidate.fingerprint) or _choose(folds, candidate, values)
         except ValueError as error:
             found[name] = str(error)
             continue
         found[name] = choice
         if candidate.fingerprint is not None:
             known[candidate.fingerprint] = choice
-        logger.info("%s: l2 %s, by the risk of stretches of time left out", name, choice.l2)
+        logger.info("%s: %s %s, by the risk of stretches of time left out", name, model.setting, choice.value)
     return found
 
 
@@ -86,7 +88,7 @@ class _Candidate:
 
     @classmethod
     def of(cls, method: Method, labels: Labels) -> _Candidate:
-        if method.has_auxiliary_fits:
+        if method.has_auxiliary_fits or method.has_teacher:
             return cls(method, labels, None)
         with quietly():
             risk = method.build_risk(labels, no_learner)
@@ -119,9 +121,10 @@ class _Folds:
     stretch: Ints
     model: Model
     parts: list[_Fold]
+    teachers: Teachers | None
 
     @classmethod
-    def of(cls, X: Any, labels: Labels, model: Model) -> _Folds:
+    def of(cls, X: Any, labels: Labels, model: Model, teachers: Teachers | None) -> _Folds:
         stretch = stretch_of_rows(_ages(labels))
         if not stretch.any():
             raise ValueError("all rows came at the same time, so none can be left out.")
@@ -130,7 +133,7 @@ class _Folds:
             out, engine = stretch % _FOLDS == fold, model.for_trials()
             encoded = engine.encode(take_rows(X, ~out), labels.weight[~out])
             parts.append(_Fold(out, engine, encoded, engine.transform(take_rows(X, out))))
-        return cls(X, labels.weight, stretch, model, parts)
+        return cls(X, labels.weight, stretch, model, parts, teachers)
 
     @cached_property
     def all_rows(self) -> tuple[Model, Any]:
@@ -144,23 +147,27 @@ def _ages(labels: Labels) -> Floats:
     return -np.arange(len(labels.y), dtype=np.float64) if labels.elapsed is None else labels.elapsed
 
 
-def _choose(folds: _Folds, candidate: _Candidate, l2: Sequence[float] | None) -> Choice:
+def _choose(folds: _Folds, candidate: _Candidate, offered: Sequence[float] | None) -> Choice:
     values: list[float | None] = [None]
-    if folds.model.path is not None and l2 is not None:
-        values = [*sorted(l2, reverse=True)]
+    if folds.model.path is not None and offered is not None:
+        values = [*folds.model.simplest_first(offered)]
     tried: list[Floats] = []  # the risk of each stretch at each value
     with quietly():
         # All folds go down the values together, so that they can stop where the risk rises.
         for costs in zip(*(_risks_left_out(folds, fold, candidate, values) for fold in folds.parts), strict=True):
             tried.append(np.sum(costs, axis=0))
-            if _has_risen(tried):
+            if _has_risen(tried) and (folds.model.takes_simplest or _has_risen(tried[:-1])):
                 break
     totals = np.array([costs.sum() for costs in tried])
     if not np.isfinite(totals).any():
-        raise ValueError("at no l2 is the risk of rows left out a finite number.")
+        raise ValueError(f"at no {folds.model.setting or 'setting'} is the risk of rows left out a finite number.")
     best = int(np.nanargmin(totals))
-    chosen = next(k for k in range(best + 1) if _is_close(tried[k], tried[best]))
-    return Choice(values[chosen], dict(zip(values, totals.tolist(), strict=False)))
+    first = 0 if folds.model.takes_simplest else best
+    chosen = next(k for k in range(first, best + 1) if _is_close(tried[k], tried[best]))
+    value = values[chosen]
+    if value is not None:
+        value = folds.model.for_more_rows(value, len(folds.parts) / max(len(folds.parts) - 1, 1))
+    return Choice(value, dict(zip(values, totals.tolist(), strict=False)))
 
 
 def _has_risen(tried: list[Floats]) -> bool:
@@ -181,8 +188,8 @@ def _risks_left_out(folds: _Folds, fold: _Fold, candidate: _Candidate, values: l
     for risk, model in _fits(folds, fold, candidate, values):
         # A risk with learned weights depends on l2 itself. All values are judged by the first, the most regularised.
         left = risk.take(fold.out) if left is None else left
-        margins, costs = model.margins(fold.later), np.zeros(_STRETCHES)
-        costs += np.bincount(stretch, left.left_out_costs(margins, model.shared_), _STRETCHES)
+        margins, costs = model.margins(fold.later), np.zeros(STRETCHES)
+        costs += np.bincount(stretch, left.left_out_costs(margins, model.shared_), STRETCHES)
         costs[inside] += _below_zero(left, margins) / len(inside)
         yield costs
 
@@ -207,23 +214,22 @@ def _fits(
     """The risk of all rows, and models of those that are not left out; auxiliary models see no more than they do."""
     # Weights are such that a risk is an average of rows, so that l2 means the same for some rows as for all.
     factor = candidate.labels.total / candidate.labels.weight[~fold.out].sum()
-    if candidate.risk is not None and values != [None]:
-        for model in fold.model.path(fold.encoded, candidate.risk.take(~fold.out, factor), values):
-            yield candidate.risk, model
+    method, risk = candidate.method, candidate.risk
+    if risk is None and not (method.has_auxiliary_fits and fold.model.auxiliary_follows_setting):
+        risk = method.build_risk(candidate.labels, _learner(folds, fold, method, None))
+        require_probabilities(risk)
+    if risk is not None and values != [None]:
+        for model in fold.model.path(fold.encoded, risk.take(~fold.out, factor), values):
+            yield risk, model
         return
     for value in values:
-        risk = candidate.risk or candidate.method.build_risk(candidate.labels, _learner(folds, fold, value))
-        require_probabilities(risk)
-        yield risk, with_l2(fold.model, value).fit(fold.encoded, risk.take(~fold.out, factor))
+        one = risk or method.build_risk(candidate.labels, _learner(folds, fold, method, value))
+        require_probabilities(one)
+        yield one, with_setting(fold.model, value).fit(fold.encoded, one.take(~fold.out, factor))
 
 
-def _learner(folds: _Folds, fold: _Fold, l2: float | None) -> Learner:
+def _learner(folds: _Folds, fold: _Fold, method: Method, value: float | None) -> Learner:
+    if not method.has_auxiliary_fits:
+        return EngineLearner(fold.model, None, folds.teachers, ~fold.out)
     whole, encoded = folds.all_rows
-    engine = with_l2(whole, l2)
-
-    def learn(risk: Risk, rows: Bools, groups: Ints, new_groups: Ints) -> Floats:
-        known = ~fold.out[rows]
-        factor = len(known) / max(known.sum(), 1)
-        return engine.auxiliary_margin(encoded, risk.take(known, factor), rows & ~fold.out, groups[known], new_groups)
-
-    return learn
+    return EngineLearner(with_setting(whole, value), encoded, folds.teachers, ~fold.out)

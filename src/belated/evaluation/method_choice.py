@@ -20,9 +20,10 @@ from sklearn.base import clone
 
 from belated.data.labels import Labels
 from belated.data.time_grid import grid_step, whole_steps
-from belated.evaluation.cross_validation import Choice, choose_l2
+from belated.evaluation.cross_validation import choose_setting
 from belated.evaluation.delay_curve import delay_curve
-from belated.evaluation.fitting import fit_method
+from belated.evaluation.fitting import fit_method, value_of
+from belated.evaluation.teachers import Teachers
 from belated.evaluation.validation import Split, corrected_losses, rewind
 from belated.methods import resolve_method
 from belated.methods.base import Method, no_learner
@@ -50,16 +51,16 @@ class MethodChoice:
     losses: dict[str, float | str]
 
 
-def choose_method(X: Any, labels: Labels, model: Model, l2: tuple[float, ...] | None) -> MethodChoice:
+def choose_method(X: Any, labels: Labels, model: Model) -> MethodChoice:
     """The usual method, or one that would clearly have predicted better what has come since."""
     usual = _usual(labels)
-    splits = _splits(X, labels, model, l2)
+    splits = _splits(X, labels)
     if not splits:
         return MethodChoice(usual, f"{usual}, because there is {_TOO_LITTLE}", dict.fromkeys(AUTO, _TOO_LITTLE))
     rows: dict[str, list[Floats]] = {name: [] for name in AUTO}
     failed: dict[str, str] = {}
     for split in splits:
-        for name, found in _losses(X, labels, split, model, l2).items():
+        for name, found in _losses(X, labels, split, model).items():
             if isinstance(found, str):
                 failed[name] = found
             else:
@@ -98,7 +99,7 @@ def _pick(losses: Mapping[str, Floats], weight: Floats) -> MethodChoice:
     return MethodChoice(USUAL, f"{USUAL}, because nothing is clearly better: {by}", means)
 
 
-def _splits(X: Any, labels: Labels, model: Model, l2: tuple[float, ...] | None) -> list[Split]:
+def _splits(X: Any, labels: Labels) -> list[Split]:
     """The clock set back by several spans, as far as there are rows and positives enough."""
     if labels.elapsed is None or labels.delay is None:
         return []
@@ -111,7 +112,7 @@ def _splits(X: Any, labels: Labels, model: Model, l2: tuple[float, ...] | None) 
     labels = labels if labels.horizon is not None else _within(labels, span / 2.0)
     assert labels.horizon is not None and labels.elapsed is not None
     try:
-        seen = _share_seen(X, labels, model, l2, labels.horizon)
+        seen = _share_seen(X, labels, labels.horizon)
     except ValueError:  # no delays to learn from: the same curve for all
         seen = None
     # In a log stamped by the day, the clock must not stand between two days.
@@ -129,10 +130,10 @@ def _within(labels: Labels, horizon: float) -> Labels:
     return replace(labels, y=y, delay=np.where(y, labels.delay, np.nan), horizon=horizon, window=window)
 
 
-def _share_seen(X: Any, labels: Labels, model: Model, l2: tuple[float, ...] | None, horizon: float) -> Floats:
+def _share_seen(X: Any, labels: Labels, horizon: float) -> Floats:
     """F(e | x): the share of its positives that each row has shown at its age, by groups of how fast they come."""
     assert labels.elapsed is not None and labels.delay is not None
-    group = _speed_groups(X, labels, model, l2)
+    group = _speed_groups(X, labels)
     seen = np.empty(len(group))
     for k in np.unique(group):
         mine = group == k
@@ -141,29 +142,22 @@ def _share_seen(X: Any, labels: Labels, model: Model, l2: tuple[float, ...] | No
     return seen
 
 
-def _speed_groups(X: Any, labels: Labels, model: Model, l2: tuple[float, ...] | None) -> Any:
+def _speed_groups(X: Any, labels: Labels) -> Any:
     """Groups of rows by the delay that dfm-piecewise expects, each with positives enough for a curve of its own."""
-    method = resolve_method(USUAL)
-    with quietly():
-        choice = choose_l2(X, {USUAL: labels}, model, {USUAL: method}, l2)[USUAL] if l2 is not None else None
-        engine = clone(model)
-        encoded = engine.encode(X, labels.weight)
-        fit = fit_method(engine, encoded, method, labels, choice.l2 if isinstance(choice, Choice) else None)
-        speed = fit.model.margins(engine.transform(X))[:, 1]
+    speed = Teachers(X, tol=1e-5).teach(resolve_method(USUAL), labels).margins[:, 1]
     count = int(np.clip(labels.y.sum() // _FEWEST_POSITIVES, 1, _GROUPS))
     edges = np.quantile(speed[labels.y], np.arange(1, count) / count)
     return np.searchsorted(edges, speed)
 
 
-def _losses(
-    X: Any, labels: Labels, split: Split, model: Model, l2: tuple[float, ...] | None
-) -> dict[str, Floats | str]:
+def _losses(X: Any, labels: Labels, split: Split, model: Model) -> dict[str, Floats | str]:
     """The corrected loss of each validation row under each method, or why it could not be fitted back then."""
     before, engine = take_rows(X, split.train), clone(model)
     methods: dict[str, Method] = {name: resolve_method(name) for name in AUTO}
     with quietly():
-        known = dict.fromkeys(methods, split.past)
-        choices = {} if l2 is None else choose_l2(before, known, model, methods, l2)
+        known, teachers = dict.fromkeys(methods, split.past), Teachers(before, tol=1e-5)
+        open_setting = model.setting is not None and value_of(model) is None
+        choices = choose_setting(before, known, model, methods, model.grid, teachers) if open_setting else {}
         encoded = engine.encode(before, split.past.weight)
         later = engine.transform(take_rows(X, split.valid))
         found: dict[str, Floats | str] = {}
@@ -173,7 +167,7 @@ def _losses(
                 method.check(labels)  # a method that cannot be used now is not tried in the past
                 if isinstance(choice, str):
                     raise ValueError(choice)
-                fit = fit_method(engine, encoded, method, split.past, None if choice is None else choice.l2)
+                fit = fit_method(engine, encoded, method, split.past, choice.value if choice else None, teachers)
                 found[name] = corrected_losses(split.corrected_y, fit.predict(later))
             except ValueError as error:
                 found[name] = str(error)

@@ -15,9 +15,11 @@ from sklearn.base import clone
 
 from belated.data.durations import DAY
 from belated.data.labels import check_labels
-from belated.evaluation.cross_validation import Choice, choose_l2
+from belated.evaluation.cross_validation import Choice, choose_setting
 from belated.evaluation.intervals import confidence_above_zero, inflation, mean_interval, ratio_interval
 from belated.evaluation.metrics import log_losses
+from belated.evaluation.pairs import is_oracle
+from belated.evaluation.teachers import Teachers
 from belated.tables.refusal import counted
 from belated.typing import Floats, Ints
 
@@ -35,12 +37,16 @@ class Recommendation:
 
     Attributes
     ----------
-    method : str
-        The one with the lowest mean log loss over all cut-offs.
+    name : str
+        The pair of model and method with the lowest mean log loss over all cut-offs.
+    method, model : str
+        Its parts.
     window : float
         In days.
     l2 : float or None
-        By cross-validation at the end of the log.
+        Of a model that has one, by cross-validation at the end of the log.
+    setting : dict
+        The same by name for any model: ``{"l2": 0.001}`` or ``{"rounds": 150}``.
     log_loss : float
         Of choosing a method by the other cut-offs, averaged over cut-offs; of ``method`` itself where there is one cut-off.
     gap_closed : float or None
@@ -54,9 +60,12 @@ class Recommendation:
     why : str
     """
 
+    name: str
     method: str
+    model: str
     window: float
     l2: float | None
+    setting: dict[str, float]
     log_loss: float
     gap_closed: float | None
     interval: list[float] | None
@@ -77,8 +86,8 @@ class CrossFit:
 
     @classmethod
     def of(cls, losses: dict[str, Floats]) -> CrossFit:
-        """From the log losses of each method at each cut-off; the oracle is no method."""
-        names = [name for name in losses if name != "oracle"]
+        """From the log losses of each method at each cut-off; an oracle is no method."""
+        names = [name for name in losses if not is_oracle(name)]
         table = np.column_stack([losses[name] for name in names])
         best = _chosen_by_others(table)
         achieved = table[np.arange(len(table)), best]
@@ -146,8 +155,22 @@ def recommend(backtest: Backtest) -> Recommendation:
     sure, par = confidence_in_gain(losses, fit), fit.on_a_par()
     tested = sum(len(c.y) for c in backtest.cutoffs), sum(int(c.y.sum()) for c in backtest.cutoffs)
     why = _why(fit, bl, oracle, closed, interval, sure, par, tested)
-    window, l2 = backtest.windows[best], _l2_now(backtest, best)
-    return Recommendation(best, window, l2, float(fit.achieved.mean()), closed, interval, sure, par, why)
+    pair, value = backtest.pairs[best], _value_now(backtest, best)
+    setting = {} if pair.model.setting is None or value is None else {pair.model.setting: value}
+    return Recommendation(
+        best,
+        pair.method_name,
+        pair.model_name,
+        pair.window,
+        setting.get("l2"),
+        setting,
+        float(fit.achieved.mean()),
+        closed,
+        interval,
+        sure,
+        par,
+        why,
+    )
 
 
 def _gap_is_real(bl: Floats, oracle: Floats) -> bool:
@@ -160,19 +183,18 @@ def _is_small(bl: Floats, oracle: Floats) -> bool:
     return bool((bl - oracle).mean() <= _NOTHING * oracle.mean())
 
 
-def _l2_now(backtest: Backtest, name: str) -> float | None:
+def _value_now(backtest: Backtest, name: str) -> float | None:
     """By cross-validation at the end of the log; where that cannot be done, as at the last cut-off."""
-    log, settings = backtest.log, backtest.settings
+    log, settings, pair = backtest.log, backtest.settings, backtest.pairs[name]
     snap = log.latest(round(settings.lookback * DAY), round(settings.horizon * DAY))
     y = snap.y == 1
     if y.any() and not y.all():
-        labels = check_labels(y, snap.elapsed, snap.delay, None, backtest.windows[name], settings.horizon)
-        choice = choose_l2(snap.X, {name: labels}, clone(backtest.model), {name: backtest.chosen[name]}, settings.l2)[
-            name
-        ]
-        if isinstance(choice, Choice):
-            return choice.l2
-    return backtest.cutoffs[-1].l2[name]
+        labels = check_labels(y, snap.elapsed, snap.delay, None, pair.window, settings.horizon)
+        engine, teachers = clone(pair.model), Teachers(snap.X)
+        choice = choose_setting(snap.X, {name: labels}, engine, {name: pair.method}, pair.values, teachers)[name]
+        if isinstance(choice, Choice) and choice.value is not None:
+            return choice.value
+    return backtest.cutoffs[-1].values[name]
 
 
 def _why(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
@@ -16,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.data.event_log import EventLog
-from belated.methods.base import Method
-from belated.models.base import Model
+from belated.evaluation.pairs import Pair
 from belated.notices import logger
 from belated.tables.writing import write_beside
 from belated.typing import Bools, Floats
@@ -33,10 +33,19 @@ class CutoffResult:
     y: Bools  # final labels of the following period
     days: Floats  # from the cut-off to each arrival
     group: NDArray[Any] | None
-    p: dict[str, Floats]
-    l2: dict[str, float | None]
-    failed: dict[str, str]
-    unsettled: dict[str, str]  # what was wrong with a fit that is scored all the same
+    p: dict[str, Floats] = field(default_factory=dict)
+    values: dict[str, float | None] = field(default_factory=dict)  # of the model's setting
+    failed: dict[str, str] = field(default_factory=dict)
+    unsettled: dict[str, str] = field(default_factory=dict)  # what was wrong with a fit that is scored all the same
+
+    @staticmethod
+    def joined(parts: Sequence[CutoffResult]) -> CutoffResult:
+        """The results of different methods at the same cut-off as one."""
+        joined = replace(parts[0], p={}, values={}, failed={}, unsettled={})
+        for part in parts:
+            for name in ("p", "values", "failed", "unsettled"):
+                getattr(joined, name).update(getattr(part, name))
+        return joined
 
 
 @dataclass(frozen=True)
@@ -50,22 +59,25 @@ class Settings:
     methods: tuple[str, ...]
     l2: tuple[float, ...]
     group: str | None
+    models: tuple[str, ...] = ("linear",)
 
 
 class ResultStore:
     """Finished cut-offs on disk, under a name that says of what log, settings, methods and model."""
 
-    def __init__(
-        self, folder: str | Path | None, log: EventLog, settings: Settings, model: Model, methods: dict[str, Method]
-    ) -> None:
+    def __init__(self, folder: str | Path | None, log: EventLog, settings: Settings, pairs: Sequence[Pair]) -> None:
         self.folder = None if folder is None else Path(folder)
         if self.folder is not None:
             if self.folder.exists() and not self.folder.is_dir():
                 raise ValueError(f"cache={str(folder)!r} is a file; name a folder.")
             self.folder.mkdir(parents=True, exist_ok=True)
-            asked_of: dict[str, Any] = {"model": model, **methods}
-            parts = {name: (type(part), part.get_params()) for name, part in asked_of.items()}
-            asked = joblib.hash((settings, parts, version("belated")))
+            parts = [
+                (pair.name, pair.window, pair.values, *((type(p), p.get_params()) for p in (pair.model, pair.method)))
+                for pair in pairs
+            ]
+            # Which other methods and models are compared does not matter to these.
+            own = replace(settings, methods=(), models=())
+            asked = joblib.hash((own, parts, version("belated")))
             self.key = hashlib.blake2b(log.fingerprint() + asked.encode(), digest_size=8).hexdigest()
 
     def _path(self, instant: int) -> Path:
@@ -85,13 +97,13 @@ class ResultStore:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
             about = json.loads(str(data["about"]))
             group = data.get("group")
-            p = {name: data[f"p{k}"] for k, name in enumerate(about["l2"])}
+            p = {name: data[f"p{k}"] for k, name in enumerate(about["values"])}
             return CutoffResult(
                 y=data["y"],
                 days=data["days"],
                 group=group,
                 p=p,
-                l2=about.pop("l2"),
+                values=about.pop("values"),
                 failed=about.pop("failed"),
                 unsettled=about.pop("unsettled"),
                 **about,
@@ -101,7 +113,7 @@ class ResultStore:
         if self.folder is None:
             return
         about = {"as_of": result.as_of, "rows": result.rows, "positive": result.positive}
-        about |= {"l2": result.l2, "failed": result.failed, "unsettled": result.unsettled}
+        about |= {"values": result.values, "failed": result.failed, "unsettled": result.unsettled}
         arrays: dict[str, Any] = {f"p{k}": p for k, p in enumerate(result.p.values())} | {
             "y": result.y,
             "days": result.days,

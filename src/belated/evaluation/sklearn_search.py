@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import BaseCrossValidator
 
-from belated.evaluation.cross_validation import stretch_of_rows
+from belated.data.stretches import stretch_of_rows
 from belated.typing import Bools
 
 

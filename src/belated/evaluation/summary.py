@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from belated.data.times import show_instant
 from belated.evaluation.intervals import mean_interval, ratio_interval
 from belated.evaluation.metrics import calibration_by, calibration_curve, gap_closed, scores
+from belated.evaluation.pairs import ORACLE, Pair
 from belated.evaluation.recommendation import losses_by_cutoff, recommend
 from belated.typing import Floats
 
@@ -27,11 +28,12 @@ def summarise(backtest: Backtest) -> dict[str, Any]:
     table, advice = score_methods(backtest), recommend(backtest)
     log, settings = backtest.log, asdict(backtest.settings)
     return {
-        "recommended": advice.method,
+        "recommended": advice.name,
         "recommendation": asdict(advice),
         "methods": table,
         "failed": backtest.failed,
         "unsettled": backtest.unsettled,
+        "skipped": backtest.skipped,
         "notes": backtest.notes,
         "cutoffs": [
             {
@@ -47,7 +49,8 @@ def summarise(backtest: Backtest) -> dict[str, Any]:
             **settings,
             "methods": list(settings["methods"]),
             "l2": list(settings["l2"]),
-            "model": repr(backtest.model),
+            "models": {name: repr(model) for name, model in backtest.models.items()},
+            "model": repr(next(iter(backtest.models.values()))),
         },
         "log": {
             "rows": len(log),
@@ -74,7 +77,8 @@ def score_methods(backtest: Backtest) -> dict[str, dict[str, Any]]:
         p = np.concatenate([c.p[name] for c in backtest.cutoffs])
         loss = mean_loss[name]
         found = losses[name]
-        pooled = scores(y, p)
+        pooled, pair = scores(y, p), backtest.pairs[name]
+        own = mean_loss.get(ORACLE if name == pair.method_name else f"{pair.model_name}:{ORACLE}")
         table[name] = {
             "log_loss": loss,
             "relative_log_loss": _number(loss / oracle - 1.0) if loss is not None else None,
@@ -92,8 +96,11 @@ def score_methods(backtest: Backtest) -> dict[str, dict[str, Any]]:
                 "calibration_ratio": ratio_interval(*_predicted_and_actual(backtest, name)),
             },
             "better_than_bl": int((found < losses["bl"]).sum()),
+            "model": pair.model_name,
+            "method": pair.method_name,
+            "vs_own_oracle": None if own is None or loss is None else _number(loss / own - 1.0),
             "window": backtest.windows.get(name),
-            "cutoffs": [{"l2": c.l2[name], **s} for c, s in zip(backtest.cutoffs, runs, strict=True)],
+            "cutoffs": [{**_setting(pair, c.values[name]), **s} for c, s in zip(backtest.cutoffs, runs, strict=True)],
             "calibration_curve": calibration_curve(y, p),
             "by_days_since_cutoff": calibration_by(_days_since_cutoff(days, backtest.settings.period), y, p),
         }
@@ -101,6 +108,11 @@ def score_methods(backtest: Backtest) -> dict[str, dict[str, Any]]:
             groups = np.concatenate([c.group for c in backtest.cutoffs if c.group is not None])
             table[name]["by_group"] = calibration_by(_common(groups), y, p)
     return table
+
+
+def _setting(pair: Pair, value: float | None) -> dict[str, float | None]:
+    """What was chosen, by its name."""
+    return {} if pair.model.setting is None else {pair.model.setting: value}
 
 
 def _predicted_and_actual(backtest: Backtest, name: str) -> tuple[Floats, Floats]:

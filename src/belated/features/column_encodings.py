@@ -104,7 +104,7 @@ class CategoryColumn(EncodedColumn):
         return len(self.categories) + 1
 
     def encode(self, values: pa.Array, name: str, indices: SmallInts, out: Floats) -> None:
-        text = _text(values, name)
+        text = read_categories(values, name)
         found = pc.index_in(text, value_set=pa.array(self.categories, pa.large_string()))
         known = np.asarray(found.is_valid())
         missing = np.asarray(text.is_null())
@@ -126,7 +126,7 @@ class HashedColumn(EncodedColumn):
 
     def encode(self, values: pa.Array, name: str, indices: SmallInts, out: Floats) -> None:
         start = field_starts([self.field], seed=0)[0]
-        indices[:] = self.offset + hash_column(_text(values, name), name, start, self.columns)
+        indices[:] = self.offset + hash_column(read_categories(values, name), name, start, self.columns)
         out[:] = 1.0
 
     def names(self, name: str) -> list[str]:
@@ -166,7 +166,8 @@ def is_category(values: pa.Array) -> bool:
     return not _is_number(values.type)
 
 
-def _text(values: pa.Array, name: str) -> pa.Array:
+def read_categories(values: pa.Array, name: str) -> pa.Array:
+    """A column of categories as text."""
     if values.null_count == len(values):
         return pa.nulls(len(values), pa.large_string())
     if not is_category(values):

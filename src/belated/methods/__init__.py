@@ -27,6 +27,9 @@ METHODS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "pu": ("positive_unlabeled", "PU", {}),
     "rescale": ("simple_baselines", "Rescale", {}),
     "stc": ("simple_baselines", "STC", {}),
+    "age": ("age_feature", "Age", {}),
+    "person-period": ("person_period", "PersonPeriod", {}),
+    "soft-labels": ("soft_labels", "SoftLabels", {}),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from sklearn.base import BaseEstimator
@@ -15,14 +16,27 @@ from belated.risks.weighted import WeightedRisk
 from belated.typing import Bools, Floats, Ints
 
 
+@dataclass(frozen=True)
+class Taught:
+    """What a fitted method believes of all rows: margins (n, m), shared parameters (s,) and the link of both."""
+
+    margins: Floats
+    shared: Floats
+    link: Link
+
+
 class Learner(Protocol):
-    """What a method may ask of the model while it builds its risk: to fit an auxiliary risk."""
+    """What a method may ask for while it builds its risk: to have something else fitted first."""
 
     def __call__(self, risk: Risk, rows: Bools, groups: Ints, new_groups: Ints) -> Floats:
         """Fit ``risk`` on the features of ``rows`` and their ordered ``groups``.
 
         Returns the margin (n,) of all rows as if their groups were ``new_groups``.
         """
+        ...
+
+    def teach(self, method: Method, labels: Labels, known: Bools | None = None, l2: float | None = None) -> Taught:
+        """Fit another method on the rows in ``known``, with a linear model; l2=None is chosen by cross-validation."""
         ...
 
 
@@ -36,6 +50,8 @@ class Method(BaseEstimator):
     needs_delay: ClassVar[bool] = False
     rewinds: ClassVar[bool] = False  # sets the clock back by the window, so the history must be twice as long
     has_auxiliary_fits: ClassVar[bool] = False  # asks the model to fit something else first
+    has_groups: ClassVar[bool] = False  # its risk has rows that occur in groups
+    has_teacher: ClassVar[bool] = False  # asks for a linear model of another method first
 
     @property
     def needs_times(self) -> bool:
@@ -91,9 +107,17 @@ class Method(BaseEstimator):
             )
 
 
-def no_learner(risk: Risk, rows: Bools, groups: Ints, new_groups: Ints) -> Floats:
-    """The learner of methods without auxiliary fits."""
-    raise AssertionError("a method with auxiliary fits was given nothing to fit them with")
+class _NoLearner:
+    """The learner of methods that fit nothing else first."""
+
+    def __call__(self, risk: Risk, rows: Bools, groups: Ints, new_groups: Ints) -> Floats:
+        raise AssertionError("a method with auxiliary fits was given nothing to fit them with")
+
+    def teach(self, method: Method, labels: Labels, known: Bools | None = None, l2: float | None = None) -> Taught:
+        raise AssertionError("a method with a teacher was given nothing to fit it with")
+
+
+no_learner = _NoLearner()
 
 
 def final_label_risk(labels: Labels, loss: Loss | None = None) -> WeightedRisk:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator, clone
 
@@ -23,6 +24,19 @@ class Model(BaseEstimator):
 
     shared_: Floats
 
+    # An engine with one setting that says how closely it follows the rows (l2, rounds) names it here, with values to choose
+    # from, and offers path(encoded, risk, values): a fitted copy for each value, from the simplest model on. Settings are then
+    # chosen by cross-validation; a setting of None asks the classifier to do so.
+    setting: ClassVar[str | None] = None
+    grid: ClassVar[tuple[float, ...]] = ()
+    path: Any = None
+    minibatches: ClassVar[bool] = False  # whether it learns from a few rows at a time
+    takes_groups: ClassVar[bool] = False  # whether it fits risks with occurrences
+    takes_kinks: ClassVar[bool] = False  # whether it fits losses without a curvature
+    takes_missing: ClassVar[bool] = False  # whether arrays may have missing values
+    takes_simplest: ClassVar[bool] = True  # whether the simplest model within one standard error of the best is taken
+    auxiliary_follows_setting: ClassVar[bool] = True  # whether auxiliary fits depend on the setting
+
     def encode(self, X: Any, weight: Floats) -> Any:
         """Learn how to encode X (an array, CSR matrix, FieldMatrix or table) and return it encoded."""
         raise NotImplementedError
@@ -42,6 +56,12 @@ class Model(BaseEstimator):
     def check_fitted(self) -> None:
         """Refuse what a file may have brought that this engine's :meth:`margins` could not bear."""
 
+    @property
+    def encoders(self) -> list[Any]:
+        """Of a fitted model, what encodes its tables; none for other inputs."""
+        encoder = getattr(self, "encoder_", None)
+        return [] if encoder is None else [encoder]
+
     def for_trials(self) -> Model:
         """A fresh copy for fits that are only compared with each other, and may be less precise."""
         copy: Model = clone(self)
@@ -54,9 +74,25 @@ class Model(BaseEstimator):
         """
         raise ValueError(f"{type(self).__name__} cannot fit the auxiliary models that this method learns first.")
 
-    # An engine with a strength of regularisation called `l2` may offer path(encoded, risk, l2), which yields a fitted copy for
-    # each value, from the largest down, as LinearModel's does. Settings are then chosen among several values.
-    path: Any = None
+    def for_more_rows(self, value: float, factor: float) -> float:
+        """What becomes of a value that was best on some rows when there are ``factor`` times as many."""
+        return value
+
+    def simplest_first(self, values: Sequence[float]) -> list[float]:
+        """Values of the setting in the order of :attr:`path`."""
+        return sorted(values)
+
+
+def require_setting(model: Model) -> float:
+    """The value of the setting; refuses to go on before it has one."""
+    assert model.setting is not None
+    value: float | None = getattr(model, model.setting)
+    if value is None:
+        raise ValueError(
+            f"{model.setting}=None asks for a choice by cross-validation, which DelayedFeedbackClassifier makes in fit; an engine by "
+            f"itself needs a number."
+        )
+    return value
 
 
 def require_risk(model: Model, risk: Any) -> None:

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from belated.features.encoder import TableEncoder
 from belated.features.field_matrix import FieldMatrix
-from belated.models.base import Model, require_risk
+from belated.models.base import Model, require_risk, require_setting
 from belated.models.linear_objective import DENSE_BLOCK, Design, LinearObjective
 from belated.models.sparse_coefficients import SparseCoefficients
 from belated.notices import warn
@@ -38,8 +38,9 @@ class LinearModel(Model):
 
     Parameters
     ----------
-    l2 : float
-        In terms of scikit-learn's C on n rows, 1 / (2 n C).
+    l2 : float, optional
+        In terms of scikit-learn's C on n rows, 1 / (2 n C). None: chosen in fit, by cross-validation over blocks of arrival
+        time, on the method's own risk.
     fit_intercept : bool
         Of the first margin; further ones (the delay of DFM, say) always have theirs.
     tol : float
@@ -68,9 +69,14 @@ class LinearModel(Model):
         A bound on how far ``objective_`` is from the minimum, where the fit ended with one, else NaN.
     """
 
+    setting = "l2"
+    grid = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+    takes_groups = True
+    takes_kinks = True
+
     def __init__(
         self,
-        l2: float = 1e-5,
+        l2: float | None = 1e-5,
         fit_intercept: bool = True,
         tol: float = 1e-8,
         max_iter: int = 2000,
@@ -101,22 +107,26 @@ class LinearModel(Model):
 
     def fit(self, encoded: Design, risk: Risk) -> LinearModel:
         require_risk(self, risk)
-        self._fit(encoded, risk, None)
+        self._fit(encoded, _laid_out(encoded, risk), risk, None)
         return self
 
-    def path(self, encoded: Design, risk: Risk, l2: Sequence[float]) -> Iterator[LinearModel]:
+    def simplest_first(self, values: Sequence[float]) -> list[float]:
+        return sorted(values, reverse=True)
+
+    def path(self, encoded: Design, risk: Risk, values: Sequence[float]) -> Iterator[LinearModel]:
         """Copies of this model, fitted at each value of l2: from the largest down, each from where the last one ended."""
-        theta = None
-        for value in sorted(l2, reverse=True):
+        theta, rows = None, _laid_out(encoded, risk)
+        for value in self.simplest_first(values):
             model = clone(self).set_params(l2=value)
             model.encoder_, model._hashed = self.encoder_, self._hashed
-            theta = model._fit(encoded, risk, theta)
+            theta = model._fit(encoded, rows, risk, theta)
             yield model
 
     def check_fitted(self) -> None:
         coef = self._coef
         weights = coef.weights if isinstance(coef, SparseCoefficients) else coef
-        if weights.ndim != 2 or weights.dtype != np.float64 or self.intercept_.shape != weights.shape[:1]:
+        levels = self.intercept_.shape
+        if weights.ndim != 2 or weights.dtype != np.float64 or (len(weights) > 1 and levels != weights.shape[:1]):
             raise ValueError("its weights and intercepts do not fit together")
         if isinstance(coef, SparseCoefficients):
             coef.check()
@@ -125,12 +135,16 @@ class LinearModel(Model):
         copy: LinearModel = clone(self)
         return copy.set_params(tol=max(self.tol, _TRIAL_TOL))
 
-    def _fit(self, encoded: Design, risk: Risk, start: Floats | None) -> Floats:
+    def _fit(self, encoded: Design, rows: Design, risk: Risk, start: Floats | None) -> Floats:
+        """Fit on rows as they occur; what is learned is said of rows as they were encoded."""
         if encoded.largest_entry[1] > _TOO_LARGE:
             raise ValueError(f"LinearModel cannot be fitted: the sums overflow. {_suspect(encoded)} Use another unit.")
         self._warn_of_tiny_columns(encoded)
-        problem, solution = self._solve(encoded, risk, start)
+        problem, solution = self._solve(rows, risk if risk.occurrences is None else risk.occurrences.risk, start)
         weights, self.intercept_, self.shared_ = problem.unpack(solution.theta)
+        if risk.occurrences is not None:  # the weights of groups become as many intercepts
+            count = risk.occurrences.count
+            weights, self.intercept_ = weights[:, :-count], self.intercept_ + weights[0, -count:]
         if encoded.center is not None:
             self.intercept_ = self.intercept_ - weights @ encoded.center
         self._coef = weights if encoded.columns is None else SparseCoefficients.of(weights, encoded)
@@ -148,8 +162,11 @@ class LinearModel(Model):
 
     def margins(self, X: Any) -> Floats:
         matrix = self.transform(X)
+        # With several levels of one margin (ages, say) there are more intercepts than lines of weights.
         if isinstance(self._coef, SparseCoefficients):
-            return self._coef.margins(matrix, self.intercept_)
+            several = len(self.intercept_) > len(self._coef.weights)
+            level = np.zeros(1) if several else self.intercept_
+            return self._coef.margins(matrix, level) + (self.intercept_ if several else 0.0)
         return np.asarray(matrix @ self._coef.T) + self.intercept_
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
@@ -180,17 +197,17 @@ class LinearModel(Model):
         return encoded.margins(features, intercept)[:, 0] + levels[new_groups]
 
     def _solve(self, rows: Design, risk: Risk, start: Floats | None = None) -> tuple[LinearObjective, Solution]:
-        self._check(risk)
+        l2 = self._check(risk)
 
         def solve(smooth: Risk, start: Floats | None, intercept: bool = self.fit_intercept) -> Solution:
-            problem = LinearObjective(rows, smooth, self.l2, intercept)
+            problem = LinearObjective(rows, smooth, l2, intercept)
             if not smooth.parts:
                 return problem.solve(start, self.tol, self.max_iter)
             starts = [None] * len(smooth.parts) if start is None else problem.split(start)
             free = [k in problem.free for k in range(len(smooth.parts))]
             return problem.join([solve(*part) for part in zip(smooth.parts, starts, free, strict=True)])
 
-        problem = LinearObjective(rows, risk, self.l2, self.fit_intercept)
+        problem = LinearObjective(rows, risk, l2, self.fit_intercept)
         # A step that goes too far is taken back, and what ends in no number is refused below; NumPy need not warn of either.
         with threads(rows.size), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             if risk.non_negative:
@@ -212,22 +229,26 @@ class LinearModel(Model):
     def _warn_of_tiny_columns(self, rows: Design) -> None:
         """A column in tiny units has a large weight or none, and a penalty decides for none."""
         column, spread = rows.least_spread
-        if spread**2 / 4.0 < 2.0 * self.l2 / _OUTWEIGHED:
+        if self.l2 is not None and spread**2 / 4.0 < 2.0 * self.l2 / _OUTWEIGHED:
             warn(
                 f"column {column} varies by {spread:.1g} only, so at l2={self.l2:g} the penalty keeps it from having any influence. "
                 f"Standardise the features, with StandardScaler for one, or lower l2.",
                 stacklevel=4,
             )
 
-    def _check(self, risk: Risk) -> None:
+    def _check(self, risk: Risk) -> float:
+        l2 = require_setting(self)
         if not isinstance(self.l2, Real) or isinstance(self.l2, bool) or not 0 <= self.l2 < np.inf:
             raise ValueError(f"l2={self.l2!r} must be a finite number of at least 0.")
         if self.max_iter < 1:
             raise ValueError(f"max_iter={self.max_iter!r} must be at least 1.")
-        if risk.minibatch_only:
-            raise ValueError(
-                "ascent=True is a rule for mini-batches, and LinearModel minimises over all rows at once: use ascent=False here."
-            )
+        return float(l2)
+
+
+def _laid_out(encoded: Design, risk: Risk) -> Design:
+    """Rows as often as they occur, each with its group as one more category."""
+    found = risk.occurrences
+    return encoded if found is None else encoded.take(found.row).with_groups(found.group, found.count)
 
 
 def _suspect(rows: Design) -> str:

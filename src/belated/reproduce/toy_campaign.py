@@ -15,6 +15,7 @@ import numpy as np
 
 from belated.data.labels import check_labels
 from belated.evaluation.fitting import fit_method
+from belated.evaluation.teachers import Teachers
 from belated.methods import METHODS, resolve_method
 from belated.models.linear import LinearModel
 from belated.notices import quietly
@@ -46,7 +47,7 @@ def run_once(seed: int, days: int = DAYS, per_day: int = PER_DAY) -> list[dict[s
             with quietly(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 try:
-                    fit = fit_method(model, encoded, resolve_method(name), labels, 1e-6)
+                    fit = fit_method(model, encoded, resolve_method(name), labels, 1e-6, Teachers(X))
                     p = float(fit.predict(X[:1])[0])
                 except ValueError:
                     p = None

@@ -10,16 +10,31 @@ Arrays may come from NumPy or from torch (see :mod:`belated.arrays`); a risk ret
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from belated.arrays import moved, namespace
+from belated.arrays import at_least, moved, namespace
 from belated.risks.links import Link
-from belated.typing import Bools, Floats
+from belated.typing import Bools, Floats, Ints
 
 EMPTY = np.zeros(0)
 _STEP = 1e-5  # of the differences by which a curvature is estimated
+
+
+@dataclass(frozen=True)
+class Occurrences:
+    """Rows that occur in one or several of ``count`` ordered groups (ages, say), where their margin depends on the group too.
+
+    A model learns from the occurrences, of which there are E, and gives new rows a margin in each group: (n, count).
+    """
+
+    row: Ints  # (E,): which row
+    group: Ints  # (E,): in which group
+    count: int
+    increasing: bool  # whether the margin can only rise with the group
+    risk: Risk  # of the occurrences, with one margin
 
 
 class Risk:
@@ -50,6 +65,11 @@ class Risk:
         Whether it is J+ + max(J-, 0), which :meth:`relaxed` and :meth:`negative_part` take apart.
     logistic_weights : (a, b) or None
         Where a row costs a log(1 + exp(-g)) + b log(1 + exp(g)): solvers have short cuts for such rows.
+    simple_margins : sequence of int
+        Margins that need less freedom than the others: with two free functions of x, a row without an event is explained
+        as well by a low rate as by a long delay.
+    occurrences : Occurrences or None
+        Where rows occur in ordered groups: the model then learns one margin of features and group together.
     """
 
     n_margins: int = 1
@@ -64,6 +84,13 @@ class Risk:
     parts: Sequence[Risk] = ()
     non_negative: bool = False
     logistic_weights: tuple[Floats, Floats] | None = None
+    simple_margins: Sequence[int] = ()
+    occurrences: Occurrences | None = None
+
+    @property
+    def steep(self) -> bool:
+        """Whether the gradient may be large where the curvature is next to nothing, so that steps must be kept short."""
+        return self.stiff
 
     @property
     def has_dual(self) -> bool:
@@ -87,6 +114,10 @@ class Risk:
             up, down = (self.value_and_gradient(margins + sign * move, shared)[1][:, k] for sign in (1.0, -1.0))
             columns.append((up - down) / (2.0 * _STEP))
         return xp.stack(columns, axis=1)
+
+    def bounding_curvature(self, margins: Any, shared: Any = EMPTY) -> Any:
+        """The same, but never negative: what an engine divides by that takes one step a round, as boosting does."""
+        return at_least(self.curvature(margins, shared), 0.0)
 
     def shared_curvature(self) -> Floats | None:
         """An estimate of the second derivatives in the shared parameters (s, s), from which a solver takes its steps."""

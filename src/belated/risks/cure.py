@@ -27,6 +27,7 @@ class CureRisk(DelayRisk):
 
     n_margins = 2
     convex = False
+    simple_margins = (1,)
 
     def __init__(self, events: EventTimes, law: DelayLaw, horizon: float | None) -> None:
         super().__init__(events, law)
@@ -79,6 +80,15 @@ class CureRisk(DelayRisk):
         in_h = xp.where(self.y, terms.total + terms.dd_event, weighted - weighted * sigmoid(-rest) * terms.total)
         return self.weight[:, None] * xp.stack([in_g, in_h], axis=1)
 
+    def bounding_curvature(self, margins: Any, shared: Any = EMPTY) -> Any:
+        """That of the EM algorithm's bound, which takes as given how likely each open row is to turn positive."""
+        xp = namespace(margins)
+        g, h = margins[:, 0], margins[:, 1]
+        terms = self.event_terms(h, shared)
+        share = where(~self.y, sigmoid(g - terms.total), 1.0)
+        in_h = share * terms.total + self.where_event(terms.dd_event)
+        return self.weight[:, None] * xp.stack([sigmoid(g) * sigmoid(-g), in_h], axis=1)
+
     def start(self) -> tuple[Floats, Floats]:
         events = self.weight * self.y
         level, shared = self.law.start(self.prepared_middle, events, events)
@@ -101,3 +111,11 @@ class CureLink(Link):
 
     def decision(self, margins: Floats, shared: Floats) -> Floats:
         return margins[:, 0] if self.horizon is None else super().decision(margins, shared)
+
+    def still_to_come(self, margins: Floats, shared: Floats, ages: Floats) -> Floats:
+        share, factor = sigmoid(margins[:, 0]), safe_exp(margins[:, 1])
+        waiting = np.exp(-self.law.evaluate(self.law.prepare(ages), shared)[1] * factor)
+        beyond = 0.0 if self.horizon is None else np.exp(-self.law.cumulated_at(self.horizon, shared) * factor)
+        # 1 - share (1 - waiting), without the loss of digits where both are near 1.
+        open_rows = sigmoid(-margins[:, 0]) + share * waiting
+        return share * np.maximum(waiting - beyond, 0.0) / np.maximum(open_rows, 1e-300)

@@ -58,3 +58,8 @@ class HazardLink(Link):
 
     def probability(self, margins: Floats, shared: Floats) -> Floats:
         return -np.expm1(-self.law.cumulated_at(self.horizon, shared) * safe_exp(margins[:, 0]))
+
+    def still_to_come(self, margins: Floats, shared: Floats, ages: Floats) -> Floats:
+        past = self.law.evaluate(self.law.prepare(ages), shared)[1]
+        left = np.maximum(self.law.cumulated_at(self.horizon, shared) - past, 0.0)
+        return -np.expm1(-left * safe_exp(margins[:, 0]))

@@ -27,6 +27,10 @@ class Link:
         """A score that is positive where the positive class is likelier."""
         return logit(self.probability(margins, shared))
 
+    def still_to_come(self, margins: Floats, shared: Floats, ages: Floats) -> Floats:
+        """Of rows that are not positive at their age, the probability that they turn positive within the horizon."""
+        raise NotImplementedError(f"{type(self).__name__} knows no law of delays.")
+
 
 @dataclass(frozen=True)
 class Sigmoid(Link):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from belated.arrays import namespace
+from belated.arrays import at_least, namespace
 from belated.risks.base import EMPTY, Risk
 from belated.risks.links import Link
 from belated.risks.losses import Loss
@@ -40,6 +40,10 @@ class NonNegativeRisk(WeightedRisk):
 
     def curvature(self, margins: Any, shared: Any = EMPTY) -> Any:
         return self.relaxed(0.0 if self.negative_part(margins) < 0 else 1.0).curvature(margins)
+
+    def bounding_curvature(self, margins: Any, shared: Any = EMPTY) -> Any:
+        """Of all rows, also while only J+ counts: steps would else go as far where few rows are positive as where all are."""
+        return WeightedRisk(self.a, at_least(self.b, 0.0), self.loss).curvature(margins)
 
     def relaxed(self, share: float) -> WeightedRisk:
         """J+ + share * J-."""

@@ -37,6 +37,10 @@ class WeightedRisk(Risk):
     def logistic_weights(self) -> tuple[Floats, Floats] | None:  # type: ignore[override]
         return (self.a, self.b) if self.loss.logistic else None
 
+    @property
+    def steep(self) -> bool:
+        return bool((self.b < 0).any())  # labels beyond 1, which no margin reaches
+
     def _compiled(self, margins: Any) -> bool:
         return self.loss.logistic and is_numpy_array(margins) and len(margins) >= compiled_costs.MANY
 

@@ -184,7 +184,7 @@ class DeviceRows:
     def _of_groups(self, levels: Tensor) -> Tensor:
         return (self.groups @ levels.T.to(self.groups.dtype)).double()
 
-    def take(self, rows: Bools) -> DeviceRows:
+    def take(self, rows: Bools | Ints) -> DeviceRows:
         return DeviceRows.of(self.host.take(rows), self.device)
 
     def with_groups(self, groups: Ints, count: int) -> DeviceRows:

@@ -144,7 +144,7 @@ class PlainRows:
         step = -(-len(self) // _SAMPLE)
         return self if step == 1 else PlainRows(self.matrix[::step], self.center), step
 
-    def take(self, rows: Bools) -> PlainRows:
+    def take(self, rows: Bools | Ints) -> PlainRows:
         return PlainRows(self.matrix[rows], self.center)
 
     def with_groups(self, groups: Ints, count: int) -> PlainRows:
@@ -295,7 +295,7 @@ class SparseRows:
         matrix.data **= 2
         return np.asarray(matrix.sum(axis=1))
 
-    def take(self, rows: Bools) -> SparseRows:
+    def take(self, rows: Bools | Ints) -> SparseRows:
         """Some of the rows, with the same columns."""
         if self.indptr is None:
             kept = self.indices.reshape(self.n, self.k)[rows]

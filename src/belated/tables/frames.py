@@ -101,6 +101,14 @@ def is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
 
 
+def array_as_table(X: Any) -> Any:
+    """An array as a table with columns x0, x1, ...; anything else as it is. A table may have missing values."""
+    if not isinstance(X, np.ndarray):
+        return X
+    missing = np.isnan(X)
+    return pa.table({f"x{k}": pa.array(X[:, k], mask=missing[:, k]) for k in range(X.shape[1])})
+
+
 def take_rows(frame: Any, keep: Bools) -> Any:
     """The rows of a native frame (or of a matrix) where ``keep``, as the same kind of frame."""
     if not nw.dependencies.is_into_dataframe(frame):

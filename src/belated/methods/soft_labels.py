@@ -1,0 +1,74 @@
+"""SoftLabels: a simple teacher says what open rows will become, and any model learns from that. Our own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from belated.data.labels import Labels
+from belated.data.stretches import STRETCHES, stretch_of_rows
+from belated.methods import resolve_method
+from belated.methods.base import Learner, Method
+from belated.methods.delay_model import event_times
+from belated.risks.base import Risk
+from belated.risks.weighted import WeightedRisk
+from belated.typing import Bools, Floats
+
+
+class SoftLabels(Method):
+    """Labels of 1 for positives, and for open rows the probability that they turn positive within the horizon yet.
+
+    That probability comes from a teacher: a linear model of a method with a law of delays, whose l2 is chosen by
+    cross-validation. With g, S and H the teacher's margin, survival and horizon, an open row of age e has the label
+        w = sigmoid(g) (S(e) - S(H)) / (1 - sigmoid(g) (1 - S(e))),
+    which is 0 from the horizon on; a = w/N, b = (1-w)/N. So the correction is that of a simple model, which cannot take young
+    rows for a kind of rows, and the features are those of a strong one. It repeats what the teacher believes: compare both.
+
+    Parameters
+    ----------
+    teacher : str or Method
+        DFM or Hazard.
+    cross_fit : int, optional
+        Label each of so many parts of the history, made of stretches of time, by a teacher of the others. By default one teacher labels all rows, which
+        predicted better wherever it was measured (docs/models.md).
+    l2 : float, optional
+        Of the teacher; by default chosen by cross-validation.
+    """
+
+    needs_delay = True
+    has_teacher = True
+
+    def __init__(
+        self, teacher: str | Method = "dfm-piecewise", cross_fit: int | None = None, l2: float | None = None
+    ) -> None:
+        self.teacher = teacher
+        self.cross_fit = cross_fit
+        self.l2 = l2
+
+    def risk(self, labels: Labels, learner: Learner) -> Risk:
+        soft, share = self.labels(labels, learner), labels.weight / labels.total
+        return WeightedRisk(share * soft, share * (1.0 - soft))
+
+    def labels(self, labels: Labels, learner: Learner) -> Floats:
+        """The label w of each row."""
+        if self.cross_fit is None:
+            return np.where(labels.y, 1.0, self._still_to_come(labels, learner, None))
+        if not 2 <= self.cross_fit <= STRETCHES:
+            raise ValueError(f"cross_fit={self.cross_fit!r} must be between 2 and {STRETCHES}, or None.")
+        assert labels.elapsed is not None
+        fold = stretch_of_rows(labels.elapsed) % self.cross_fit
+        found = np.where(labels.y, 1.0, 0.0)
+        for k in range(fold.max() + 1):
+            mine = (fold == k) & ~labels.y
+            found[mine] = self._still_to_come(labels, learner, fold != k)[mine]
+        return found
+
+    def _still_to_come(self, labels: Labels, learner: Learner, known: Bools | None) -> Floats:
+        method = resolve_method(self.teacher)
+        method.check(labels)
+        taught = learner.teach(method, labels, known, self.l2)
+        try:
+            return taught.link.still_to_come(taught.margins, taught.shared, event_times(labels)[0].ages)
+        except NotImplementedError:
+            raise ValueError(
+                f"teacher={self.teacher!r} says nothing about delays; take DFM, Hazard, or a method with a delay law of your own."
+            ) from None
