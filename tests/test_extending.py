@@ -90,5 +90,5 @@ def test_a_method_that_asks_for_more_than_a_model_offers_says_so():
 
     data = simulate(seed=2, n=800, frame="pandas")
     clf = DelayedFeedbackClassifier("fsiw", 5.0, 20.0, ScipyModel())
-    with pytest.raises(ValueError, match="ScipyModel cannot fit the auxiliary models that this method learns first"):
+    with pytest.raises(ValueError, match="FSIW learns auxiliary models first, and ScipyModel has no auxiliary_margin"):
         clf.fit(data.X, data.y, elapsed=data.elapsed, delay=data.delay)

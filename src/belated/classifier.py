@@ -28,12 +28,13 @@ from belated.evaluation.compatibility import require_compatible
 from belated.evaluation.cross_validation import Choice, choose_setting, left_out_risk
 from belated.evaluation.fitting import value_of
 from belated.evaluation.learners import EngineLearner
-from belated.evaluation.method_choice import choose_method
+from belated.evaluation.method_choice import auto_pairs, choose_method
 from belated.evaluation.teachers import Teachers
 from belated.features.field_matrix import FieldMatrix
 from belated.methods import resolve_method
 from belated.methods.base import Learner, Method, no_learner
 from belated.methods.biased import BL
+from belated.models import MODELS, is_installed, open_model
 from belated.models.base import Model
 from belated.models.linear import LinearModel
 from belated.notices import logger, quietly
@@ -65,8 +66,10 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         The age from which a label counts as final, in the unit of ``elapsed``. By default the horizon.
     horizon : float, optional
         The age after which nothing turns positive any more, in the same unit. By default there is none.
-    model : Model, optional
-        The engine; by default ``LinearModel()``, and with ``method="auto"`` its l2 is chosen too.
+    model : Model or str, optional
+        The engine; by default ``LinearModel()``, and with ``method="auto"`` its l2 is chosen too. By name, ``"linear"`` or
+        ``"boost"``, its setting (l2, rounds) is chosen by cross-validation. ``"auto"`` tries all that are installed, by the same
+        rule as ``method="auto"``.
 
     Attributes
     ----------
@@ -110,7 +113,7 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         method: str | Method = "dfm-piecewise",
         window: float | None = None,
         horizon: float | None = None,
-        model: Model | None = None,
+        model: Model | str | None = None,
     ) -> None:
         self.method = method
         self.window = window
@@ -177,18 +180,18 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         _check_classes(positive, weight, self.classes_)
         auto = isinstance(self.method, str) and self.method == "auto"
         self.method_ = BL() if auto else clone(resolve_method(self.method))
-        self.model_ = LinearModel() if self.model is None else clone(self.model, safe=False)
-        if not isinstance(self.model_, Model):
-            raise ValueError(f"model must be one of belated's models, such as LinearModel(), got {self.model!r}.")
+        engines = self._engines()
+        self.model_ = next(iter(engines.values()))
         labels = check_labels(positive, elapsed, delay, weight, self.window, self.horizon, self.classes_[-1])
         if labels.all_final:
             self._check_no_window(auto)
         if not weight.all():
             # A row of weight 0 is no row: neither its age nor its features count anywhere.
             X, labels = _take(X, weight > 0), labels.take(weight > 0)
-        if auto and not labels.all_final:
-            self._choose_method(X, labels)
-        require_compatible(self.method_, self.model_)
+        if (auto or len(engines) > 1) and not labels.all_final:
+            self._choose_pair(X, labels, engines, auto)
+        if not (labels.all_final and self.method_.needs_times):
+            require_compatible(self.method_, self.model_)
         self.method_.check(labels)
         _log(self.method_, labels)
         teachers = Teachers(X)
@@ -208,16 +211,29 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
                 f"(set_fit_request(elapsed=True, delay=True)) where a scikit-learn meta-estimator does the fitting."
             )
 
-    def _choose_method(self, X: Any, labels: Labels) -> None:
-        """Choose the method by setting the clock back; of the usual model, the l2 is chosen too."""
+    def _engines(self) -> dict[str, Model]:
+        """The engine, or those to choose from; of engines by name, the setting is chosen too."""
+        if isinstance(self.model, Model):
+            return {"model": clone(self.model, safe=False)}
+        if self.model is None:
+            auto = isinstance(self.method, str) and self.method == "auto"
+            return {"linear": LinearModel(l2=None) if auto else LinearModel()}
+        if not isinstance(self.model, str):
+            raise ValueError(f"model must be one of belated's models, such as LinearModel(), got {self.model!r}.")
+        if self.model == "auto":
+            return {name: open_model(name) for name in MODELS if is_installed(name)}
+        return {self.model: open_model(self.model)}
+
+    def _choose_pair(self, X: Any, labels: Labels, engines: dict[str, Model], auto: bool) -> None:
+        """Choose the method, the model or both by setting the clock back."""
         if labels.delay is None:
             raise ValueError(
-                "method='auto' needs the delay of each positive beside elapsed: pass delay=snap.delay to fit."
+                f"{'method' if auto else 'model'}='auto' needs the delay of each positive beside elapsed: pass delay=snap.delay to fit."
             )
-        if self.model is None:
-            self.model_.set_params(l2=None)
-        found = choose_method(X, labels, self.model_.for_trials())
-        self.method_, self.selection_, self.selection_why_ = resolve_method(found.method), found.losses, found.why
+        trials = {name: engine.for_trials() for name, engine in engines.items()}
+        found = choose_method(X, labels, auto_pairs(trials, None if auto else self.method_))
+        self.method_, self.model_ = clone(found.pair.method), engines[found.pair.model_name]
+        self.selection_, self.selection_why_ = found.losses, found.why
 
     def _choose_setting(self, X: Any, labels: Labels, teachers: Teachers) -> None:
         """Choose l2, or rounds, by cross-validation; where the past is too short for that, take the middle value."""
@@ -324,7 +340,8 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=finite)
 
     def _takes_missing(self) -> bool:
-        return bool(getattr(self.model, "takes_missing", False))
+        model = open_model(self.model) if isinstance(self.model, str) and self.model in MODELS else self.model
+        return bool(getattr(model, "takes_missing", False))
 
     def _fields(self, X: FieldMatrix, reset: bool) -> FieldMatrix:
         if len(X) == 0:

@@ -7,6 +7,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from sklearn.base import clone
 
 from belated.classifier import DelayedFeedbackClassifier
 from belated.data.durations import DAY, parse_duration
@@ -15,7 +16,7 @@ from belated.evaluation.column_findings import check_columns
 from belated.evaluation.fitting import value_of
 from belated.evaluation.window import suggest_window
 from belated.features.field_matrix import FieldMatrix
-from belated.models import resolve_model
+from belated.models import open_model
 from belated.models.base import Model
 from belated.notices import logger
 from belated.persistence import ModelFile
@@ -88,7 +89,7 @@ def train(
         Strength of regularisation of the linear model; by default chosen by cross-validation
         (:mod:`belated.evaluation.cross_validation`).
     model : str or Model
-        ``"linear"``, ``"boost"``, or an engine.
+        ``"linear"``, ``"boost"``, ``"auto"`` to choose among those installed, or an engine.
     rounds : int, optional
         Of boosted trees; by default chosen in the same way.
     keep : sequence of str
@@ -135,17 +136,20 @@ def train(
     return TrainedModel(clf, _kinds(log), about)
 
 
-def _engine(model: str | Model, l2: float | None, rounds: int | None) -> Model:
+def _engine(model: str | Model, l2: float | None, rounds: int | None) -> str | Model:
     """The engine, with what was said about its setting; what was not said is chosen in fit."""
     given = {name: value for name, value in (("l2", l2), ("rounds", rounds)) if value is not None}
-    if isinstance(model, str):
-        model = resolve_model(model)
-        if model.setting is not None:
-            model.set_params(**{model.setting: None})
-    strange = [name for name in given if name != model.setting]
+    if not given:
+        return model
+    if model == "auto":
+        raise ValueError(
+            f"{next(iter(given))} was given, but the model is yet to be chosen: name it, or leave this out."
+        )
+    engine = open_model(model) if isinstance(model, str) else clone(model)
+    strange = [name for name in given if name != engine.setting]
     if strange:
-        raise ValueError(f"{strange[0]} was given, but {type(model).__name__} has none: it has {model.setting}.")
-    return model.set_params(**given)
+        raise ValueError(f"{strange[0]} was given, but {type(engine).__name__} has none: it has {engine.setting}.")
+    return engine.set_params(**given)
 
 
 def _kinds(log: EventLog) -> dict[str, str]:

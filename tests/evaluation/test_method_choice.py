@@ -13,7 +13,7 @@ from belated import DelayedFeedbackClassifier, LinearModel
 from belated.data.labels import check_labels
 from belated.evaluation import method_choice
 from belated.evaluation.delay_curve import delay_curve
-from belated.evaluation.method_choice import USUAL, _pick, choose_method
+from belated.evaluation.method_choice import USUAL, auto_pairs, choose_method, pick
 
 
 def two_speeds(seed, n=12_000, span=40.0, horizon=30.0):
@@ -71,19 +71,19 @@ def test_the_share_seen_depends_on_features():
 def test_another_method_is_taken_only_where_it_is_clearly_better():
     rng = np.random.default_rng(0)
     usual, weight = rng.uniform(0.4, 0.6, 1000), np.ones(1000)
-    assert _pick({USUAL: usual, "tw": usual - 0.01 + rng.normal(0, 0.05, 1000)}, weight).method == "tw"
-    found = _pick({USUAL: usual, "tw": usual - np.resize([0.05, -0.049], 1000)}, weight)
-    chosen, why = found.method, found.why
+    assert pick({USUAL: usual, "tw": usual - 0.01 + rng.normal(0, 0.05, 1000)}, USUAL, weight)[0] == "tw"
+    chosen, why, _ = pick({USUAL: usual, "tw": usual - np.resize([0.05, -0.049], 1000)}, USUAL, weight)
     assert chosen == USUAL and "nothing is clearly better" in why
-    found = _pick({"bl": usual, "tw": usual - 0.001}, weight)
-    chosen, why = found.method, found.why
+    chosen, why, _ = pick({"bl": usual, "tw": usual - 0.001}, USUAL, weight)
     assert chosen == "tw" and f"{USUAL} could not be fitted" in why
 
 
 def test_too_little_history_is_said(caplog):
     X, y, elapsed, delay, _ = two_speeds(2, n=60)
-    found = choose_method(X[:60], check_labels(y, elapsed, delay, None, 10.0, 30.0), LinearModel(l2=None))
-    assert found.method == USUAL and "too little history" in found.why
+    found = choose_method(
+        X[:60], check_labels(y, elapsed, delay, None, 10.0, 30.0), auto_pairs({"linear": LinearModel(l2=None)})
+    )
+    assert found.pair.name == USUAL and "too little history" in found.why
     clf = DelayedFeedbackClassifier("auto", 10.0, 30.0).fit(X[:60], y, elapsed=elapsed, delay=delay)
     assert "too little history" in clf.selection_why_
 
@@ -91,7 +91,9 @@ def test_too_little_history_is_said(caplog):
 def test_a_stray_arrival_years_ago_is_no_history():
     X, y, elapsed, delay, _ = two_speeds(3, n=4000)
     elapsed[y.argmin()] = 40_000.0
-    found = choose_method(X[:4000], check_labels(y, elapsed, delay, None, 10.0, 30.0), LinearModel(l2=1e-4))
+    found = choose_method(
+        X[:4000], check_labels(y, elapsed, delay, None, 10.0, 30.0), auto_pairs({"linear": LinearModel(l2=1e-4)})
+    )
     assert all(isinstance(found.losses[name], float) for name in ("bl", "dfm", USUAL))
 
 
@@ -136,6 +138,5 @@ def test_rows_of_large_weight_count_in_the_error():
     weight = np.where(np.arange(1000) < 20, 100.0, 1.0)
     usual = rng.uniform(0.4, 0.6, 1000)
     other = usual - np.where(weight > 1, rng.normal(0.06, 0.2, 1000), 0.0)
-    found = _pick({USUAL: usual, "tw": other}, weight)
-    chosen, why = found.method, found.why
+    chosen, why, _ = pick({USUAL: usual, "tw": other}, USUAL, weight)
     assert chosen == USUAL and "nothing is clearly better" in why

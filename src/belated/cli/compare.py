@@ -9,15 +9,38 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from belated.cli.options import LOG_OPTIONS, horizon_option, json_option, log_options, only, split_names, typed_again
+from belated.cli.options import (
+    LOG_OPTIONS,
+    check_models,
+    horizon_option,
+    json_option,
+    log_options,
+    only,
+    split_names,
+    typed_again,
+)
 from belated.cli.outputs import may_draw, may_write, write_json, write_text
 from belated.cli.terminal import friendly, out, plain
 from belated.methods import METHODS, resolve_method
+from belated.models import MODELS
 
 if TYPE_CHECKING:
     from belated.data.event_log import EventLog
 
-_ASKED = ("horizon", "window", "methods", "cutoffs", "lookback", "period", "group", "cache", "jobs", "keep")
+_ASKED = (
+    "horizon",
+    "window",
+    "methods",
+    "models",
+    "budget",
+    "cutoffs",
+    "lookback",
+    "period",
+    "group",
+    "cache",
+    "jobs",
+    "keep",
+)
 
 
 @click.command("compare")
@@ -28,6 +51,15 @@ _ASKED = ("horizon", "window", "methods", "cutoffs", "lookback", "period", "grou
 )
 @click.option(
     "--methods", callback=split_names, metavar="A,B,...", help=f"Out of {', '.join(METHODS)}. By default all."
+)
+@click.option(
+    "--models",
+    callback=split_names,
+    metavar="A,B,...",
+    help=f"Engines, out of {', '.join(MODELS)}: every method under each. By default linear.",
+)
+@click.option(
+    "--budget", metavar="DURATION", help="About how long it may take (10m): cheap fits first, the rest as time allows."
 )
 @click.option(
     "--cutoffs", default="6", show_default=True, metavar="N|T1,T2,...", help="Past instants: how many, or which."
@@ -59,12 +91,14 @@ def compare_command(log: tuple[Path, ...], **options: Any) -> None:
     \b
     belated compare clicks.parquet --arrival click_time --outcome conversion_time --horizon 30d --report report.html
     belated compare clicks.csv --outcomes conversions.csv --key click_id --horizon 7d --methods tw,fsiw,dfm-piecewise
+    belated compare clicks.parquet --horizon 30d --models linear,boost --budget 10m
     """
     from belated.cli.open_log import open_log
     from belated.data.durations import duration_text
 
     for name in options["methods"] or ():
         resolve_method(name)
+    check_models(options["models"])
     cutoffs = _cutoffs(options["cutoffs"])
     may_draw(options["report"])
     may_write([*log, options["outcomes"], options["db"]], options["report"], options["json_file"])
@@ -74,7 +108,9 @@ def compare_command(log: tuple[Path, ...], **options: Any) -> None:
         """The command that trains what a comparison recommends, on as many days as it tested."""
         advice, same = summary["recommendation"], only(options, (*LOG_OPTIONS, "horizon"))
         days = {"lookback": duration_text(summary["settings"]["lookback"]), "window": duration_text(advice["window"])}
-        chosen = {"method": advice["method"], **days, "l2": f"{advice['l2']:g}", "model_file": "model.skops"}
+        setting = {name: f"{value:g}" for name, value in advice["setting"].items()}
+        model = {} if advice["model"] == "linear" else {"model": advice["model"]}
+        chosen = {"method": advice["method"], **model, **days, **setting, "model_file": "model.skops"}
         return typed_again("train", log, {**same, **chosen})
 
     asked = only(options, _ASKED) | {"cutoffs": cutoffs}

@@ -30,11 +30,16 @@ def show_comparison(summary: dict[str, Any]) -> None:
     for heading, _ in columns.values():
         table.add_column(heading, justify="right")
     table.add_column("95% of gap closed", justify="right")
+    first = next(iter(methods.values()))["model"]
     for name, row in sorted(methods.items(), key=lambda item: item[1]["log_loss"]):
-        style = "bold green" if name == summary["recommended"] else "dim" if name == "oracle" else ""
+        style = "bold green" if name == summary["recommended"] else "dim" if row["method"] == "oracle" else ""
         cells = ["" if row[key] is None else form.format(row[key]) for key, (_, form) in columns.items()]
         interval = row["intervals"]["gap_closed"]
-        band = "" if interval is None or name in ("bl", "oracle") else f"{interval[0]:.0%} to {interval[1]:.0%}"
+        band = (
+            ""
+            if interval is None or (row["method"] in ("bl", "oracle") and row["model"] == first)
+            else f"{interval[0]:.0%} to {interval[1]:.0%}"
+        )
         table.add_row(name + "*" * (name in summary["unsettled"]), *cells, band, style=style)
     out.print(table)
     for note in summary["notes"]:
@@ -48,8 +53,11 @@ def show_comparison(summary: dict[str, Any]) -> None:
         out.print(f"Now: {plain(summary['train'])}", soft_wrap=True)
     asked = {**summary["settings"], "window": summary["recommendation"]["window"]}
     durations = ", ".join(f"{name}={duration_text(asked[name])!r}" for name in ("horizon", "lookback", "window"))
+    advice = summary["recommendation"]
+    model = "" if advice["model"] == "linear" else f" model={advice['model']!r},"
+    setting = "".join(f", {name}={value:g}" for name, value in advice["setting"].items())
     out.print(
-        f"In Python: belated.train(log, method={summary['recommended']!r}, {durations}, l2={summary['recommendation']['l2']:g})",
+        f"In Python: belated.train(log, method={advice['method']!r},{model} {durations}{setting})",
         soft_wrap=True,
     )
 

@@ -8,16 +8,24 @@ from typing import Any
 
 import click
 
-from belated.cli.options import horizon_option, log_options, typed_again
+from belated.cli.options import check_models, horizon_option, log_options, typed_again
 from belated.cli.outputs import may_write
 from belated.cli.terminal import friendly, out, plain
 from belated.methods import METHODS
+from belated.models import MODELS
 
 
 @click.command("train")
 @log_options
 @click.option(
     "--method", default="auto", show_default=True, metavar="NAME", help=f"auto, or one of {', '.join(METHODS)}."
+)
+@click.option(
+    "--model",
+    default="linear",
+    show_default=True,
+    metavar="NAME",
+    help=f"One of {', '.join(MODELS)}; auto chooses among those installed.",
 )
 @horizon_option
 @click.option("--window", metavar="DURATION", help="The age from which labels count as final. By default a suggestion.")
@@ -26,7 +34,13 @@ from belated.methods import METHODS
     "--l2",
     type=float,
     metavar="NUMBER",
-    help="Strength of regularisation. By default chosen by cross-validation.",
+    help="Strength of regularisation of a linear model. By default chosen by cross-validation.",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Of boosted trees. By default chosen by cross-validation.",
 )
 @click.option(
     "--out",
@@ -50,16 +64,21 @@ def train_command(log: tuple[Path, ...], **options: Any) -> None:
     method = options["method"]
     if method != "auto" and method not in METHODS:
         raise ValueError(f"--method {method} is not known; choose auto or one of {', '.join(METHODS)}.")
+    if options["model"] != "auto":
+        check_models([options["model"]])
     events = open_log(log, options).events
-    asked = {name: options[name] for name in ("horizon", "method", "window", "lookback", "l2", "keep")}
+    asked = {
+        name: options[name] for name in ("horizon", "method", "model", "window", "lookback", "l2", "rounds", "keep")
+    }
     with out.status(f"Training on up to {len(events):,} rows"):
         trained = train(events, **asked)
     about = {"command": typed_again("train", log, options), **trained.about}
     features = trained.features | dict.fromkeys(options["category"], "category")
     replace(trained, features=features, about=about).save(options["model_file"])
+    setting = ", ".join(f"{name} {about[name]:g}" for name in ("l2", "rounds", "epochs") if name in about)
     out.print(
-        f"{about['method']} on {about['rows']:,} rows known at {about['as_of']}, window {about['window']:.3g} days, l2 "
-        f"{about['l2']:g}: {about['positive_so_far'] / about['rows']:.2%} are positive so far, the model expects "
-        f"{about['mean_prediction']:.2%} in the end."
+        f"{about['method']} under {about['model']} on {about['rows']:,} rows known at {about['as_of']}, window "
+        f"{about['window']:.3g} days, {setting}: {about['positive_so_far'] / about['rows']:.2%} are positive so far, the model "
+        f"expects {about['mean_prediction']:.2%} in the end."
     )
     out.print(f"Model: {plain(str(options['model_file']))}")

@@ -96,8 +96,15 @@ class Backtest:
             if pair.window < self.settings.window and not pair.is_oracle:
                 names = shorter.setdefault(pair.window, [])
                 names += [pair.method_name] * (pair.method_name not in names)
-        late = [f"There was no time for {', '.join(self.skipped)}: give a larger budget."] if self.skipped else []
-        return late + [
+        several = []
+        if len(self.models) > 1:
+            first = next(iter(self.models))
+            several = [
+                f"Names without a model's are those of {first}; so are the bl and oracle that all are measured by."
+            ]
+        if self.skipped:
+            several.append(f"There was no time for {', '.join(self.skipped)}: give a larger budget.")
+        return several + [
             f"A window of {self.settings.window:.3g} days does not fit {', '.join(names)} into a history of {2 * days:.3g}: shown with "
             f"{days:.3g} days. For the longer window, take a lookback of {2 * self.settings.window:.3g} days or more."
             for days, names in shorter.items()

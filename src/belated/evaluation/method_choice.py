@@ -6,12 +6,13 @@ positives, and y / F(e | x) stands in for its final label (:mod:`belated.evaluat
 methods differ most where slow rows differ from fast ones: rows are grouped by how fast their positives come under
 dfm-piecewise, and F is the Kaplan-Meier curve of each group.
 
-dfm-piecewise makes the weakest assumptions and is taken unless another method is clearly better.
+dfm-piecewise under a linear model makes the weakest assumptions and is taken unless another pair of model and method is clearly
+better.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,9 +21,10 @@ from sklearn.base import clone
 
 from belated.data.labels import Labels
 from belated.data.time_grid import grid_step, whole_steps
-from belated.evaluation.cross_validation import choose_setting
+from belated.evaluation.cross_validation import Choice, choose_setting
 from belated.evaluation.delay_curve import delay_curve
 from belated.evaluation.fitting import fit_method, value_of
+from belated.evaluation.pairs import Pair
 from belated.evaluation.teachers import Teachers
 from belated.evaluation.validation import Split, corrected_losses, rewind
 from belated.methods import resolve_method
@@ -33,6 +35,7 @@ from belated.tables.frames import take_rows
 from belated.typing import Floats
 
 AUTO = ("bl", "tw", "rescale", "fsiw", "nndf", "dfm", "dfm-piecewise", "hazard")
+AUTO_MORE = ("soft-labels", "dfm-piecewise", "tw")  # of further models
 USUAL = "dfm-piecewise"
 
 _BACK = (1 / 4, 3 / 8, 1 / 2)  # of the history: how far the clock is set back
@@ -44,59 +47,78 @@ _TOO_LITTLE = "too little history to set the clock back and compare methods"
 
 @dataclass(frozen=True)
 class MethodChoice:
-    """The method to take, a sentence why, and the validation loss of each, or why it could not be tried."""
+    """The pair of model and method to take, a sentence why, and the validation loss of each, or why it could not be tried."""
 
-    method: str
+    pair: Pair
     why: str
     losses: dict[str, float | str]
 
 
-def choose_method(X: Any, labels: Labels, model: Model) -> MethodChoice:
-    """The usual method, or one that would clearly have predicted better what has come since."""
-    usual = _usual(labels)
+def auto_pairs(engines: Mapping[str, Model], method: Method | None = None) -> list[Pair]:
+    """What to try: one method under each engine, or the usual ones; the first is taken unless another is clearly better."""
+    pairs: list[Pair] = []
+    for model_name, model in engines.items():
+        values = model.grid if model.setting is not None and value_of(model) is None else None
+        if method is not None:
+            pairs.append(Pair(model_name, "method", model_name, method, model, values))
+            continue
+        first = not pairs
+        for name in AUTO if first else AUTO_MORE:
+            full = name if first else f"{model_name}:{name}"
+            pairs.append(Pair(full, name, model_name, resolve_method(name), model, values))
+    return sorted(pairs, key=lambda pair: pair.name != USUAL)
+
+
+def choose_method(X: Any, labels: Labels, pairs: Sequence[Pair]) -> MethodChoice:
+    """The first pair, or one that would clearly have predicted better what has come since."""
+    usual = _usual(labels, pairs)
     splits = _splits(X, labels)
     if not splits:
-        return MethodChoice(usual, f"{usual}, because there is {_TOO_LITTLE}", dict.fromkeys(AUTO, _TOO_LITTLE))
-    rows: dict[str, list[Floats]] = {name: [] for name in AUTO}
+        return MethodChoice(
+            usual, f"{usual.name}, because there is {_TOO_LITTLE}", {pair.name: _TOO_LITTLE for pair in pairs}
+        )
+    rows: dict[str, list[Floats]] = {pair.name: [] for pair in pairs}
     failed: dict[str, str] = {}
     for split in splits:
-        for name, found in _losses(X, labels, split, model).items():
+        for name, found in _losses(X, labels, split, pairs).items():
             if isinstance(found, str):
                 failed[name] = found
             else:
                 rows[name].append(found)
     losses = {name: np.concatenate(parts) for name, parts in rows.items() if name not in failed}
     if not losses:
-        return MethodChoice(usual, f"{usual}, because no method could be fitted in the past", dict(failed))
-    choice = _pick(losses, np.concatenate([split.weight for split in splits]))
-    logger.info("auto: %s; losses %s", choice.why, choice.losses)
-    return replace(choice, losses={**choice.losses, **failed})
+        return MethodChoice(usual, f"{usual.name}, because nothing could be fitted in the past", dict(failed))
+    best, why, means = pick(losses, pairs[0].name, np.concatenate([split.weight for split in splits]))
+    logger.info("auto: %s; losses %s", why, means)
+    return MethodChoice(next(pair for pair in pairs if pair.name == best), why, {**means, **failed})
 
 
-def _usual(labels: Labels) -> str:
-    """dfm-piecewise; bl where there are no delays for it to learn."""
+def _usual(labels: Labels, pairs: Sequence[Pair]) -> Pair:
+    """The first; bl where that is dfm-piecewise and there are no delays for it to learn."""
+    if pairs[0].name != USUAL:
+        return pairs[0]
     try:
-        resolve_method(USUAL).build_risk(labels, no_learner)
+        pairs[0].method.build_risk(labels, no_learner)
     except ValueError:
-        return "bl"
-    return USUAL
+        return next(pair for pair in pairs if pair.name == "bl")
+    return pairs[0]
 
 
-def _pick(losses: Mapping[str, Floats], weight: Floats) -> MethodChoice:
-    """From the losses of the same rows under each method."""
+def pick(losses: Mapping[str, Floats], usual: str, weight: Floats) -> tuple[str, str, dict[str, float | str]]:
+    """The one to take, why, and the mean losses, from the losses of the same rows under each."""
     means: dict[str, float | str] = {name: float(np.average(one, weights=weight)) for name, one in losses.items()}
     best = min(means, key=means.__getitem__)
-    if USUAL not in losses:
-        return MethodChoice(best, f"{best}, which has the lowest loss; {USUAL} could not be fitted in the past", means)
-    if best == USUAL:
-        return MethodChoice(best, f"{best}, which has the lowest loss", means)
-    rows = losses[USUAL] - losses[best]
+    if usual not in losses:
+        return best, f"{best}, which has the lowest loss; {usual} could not be fitted in the past", means
+    if best == usual:
+        return best, f"{best}, which has the lowest loss", means
+    rows = losses[usual] - losses[best]
     gain = float(np.average(rows, weights=weight))
     error = float(np.sqrt(((weight * (rows - gain)) ** 2).sum()) / weight.sum())
     by = f"{best} is better by {gain:.4f} with a standard error of {error:.4f}"
     if gain > _CLEARLY * error:
-        return MethodChoice(best, f"{best}, which is clearly better than {USUAL}: {by}", means)
-    return MethodChoice(USUAL, f"{USUAL}, because nothing is clearly better: {by}", means)
+        return best, f"{best}, which is clearly better than {usual}: {by}", means
+    return usual, f"{usual}, because nothing is clearly better: {by}", means
 
 
 def _splits(X: Any, labels: Labels) -> list[Split]:
@@ -150,25 +172,30 @@ def _speed_groups(X: Any, labels: Labels) -> Any:
     return np.searchsorted(edges, speed)
 
 
-def _losses(X: Any, labels: Labels, split: Split, model: Model) -> dict[str, Floats | str]:
-    """The corrected loss of each validation row under each method, or why it could not be fitted back then."""
-    before, engine = take_rows(X, split.train), clone(model)
-    methods: dict[str, Method] = {name: resolve_method(name) for name in AUTO}
+def _losses(X: Any, labels: Labels, split: Split, pairs: Sequence[Pair]) -> dict[str, Floats | str]:
+    """The corrected loss of each validation row under each pair, or why it could not be fitted back then."""
+    before, after = take_rows(X, split.train), take_rows(X, split.valid)
+    found: dict[str, Floats | str] = {}
     with quietly():
-        known, teachers = dict.fromkeys(methods, split.past), Teachers(before, tol=1e-5)
-        open_setting = model.setting is not None and value_of(model) is None
-        choices = choose_setting(before, known, model, methods, model.grid, teachers) if open_setting else {}
-        encoded = engine.encode(before, split.past.weight)
-        later = engine.transform(take_rows(X, split.valid))
-        found: dict[str, Floats | str] = {}
-        for name, method in methods.items():
-            choice = choices.get(name)
-            try:
-                method.check(labels)  # a method that cannot be used now is not tried in the past
-                if isinstance(choice, str):
-                    raise ValueError(choice)
-                fit = fit_method(engine, encoded, method, split.past, choice.value if choice else None, teachers)
-                found[name] = corrected_losses(split.corrected_y, fit.predict(later))
-            except ValueError as error:
-                found[name] = str(error)
+        teachers = Teachers(before, tol=1e-5)
+        for model_name in dict.fromkeys(pair.model_name for pair in pairs):
+            mine = [pair for pair in pairs if pair.model_name == model_name]
+            engine, methods = clone(mine[0].model), {pair.name: pair.method for pair in mine}
+            choices: dict[str, Choice | str] = {}
+            if mine[0].values is not None:
+                known = dict.fromkeys(methods, split.past)
+                choices = choose_setting(before, known, engine, methods, mine[0].values, teachers)
+            encoded = engine.encode(before, split.past.weight)
+            later = engine.transform(after)
+            for name, method in methods.items():
+                choice = choices.get(name)
+                try:
+                    method.check(labels)  # a method that cannot be used now is not tried in the past
+                    if isinstance(choice, str):
+                        raise ValueError(choice)
+                    value = None if choice is None else choice.value
+                    fit = fit_method(engine, encoded, method, split.past, value, teachers)
+                    found[name] = corrected_losses(split.corrected_y, fit.predict(later))
+                except ValueError as error:
+                    found[name] = str(error)
     return found

@@ -6,7 +6,10 @@ The names by which engines are known stand here; an engine's file is imported wh
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+
+from belated.extras import how_to_install
 
 if TYPE_CHECKING:
     from belated.models.base import Model
@@ -16,6 +19,29 @@ MODELS: dict[str, tuple[str, str]] = {
     "linear": ("linear", "LinearModel"),
     "boost": ("boosting", "BoostingModel"),
 }
+
+
+_LIBRARIES = {"boost": "lightgbm", "network": "torch"}
+_EXTRAS = {"boost": "boost", "network": "torch"}
+
+
+def is_installed(name: str) -> bool:
+    """Whether the library behind an engine is there."""
+    return name not in _LIBRARIES or find_spec(_LIBRARIES[name]) is not None
+
+
+def require_installed(name: str) -> None:
+    """Say how to get the library behind an engine where it is missing."""
+    if not is_installed(name):
+        raise ValueError(f"the model {name!r} needs {_LIBRARIES[name]}: {how_to_install(_EXTRAS[name])}.")
+
+
+def open_model(name: str) -> Model:
+    """An engine by name whose setting is yet to be chosen."""
+    model = resolve_model(name)
+    if model.setting is not None:
+        model.set_params(**{model.setting: None})
+    return model
 
 
 def resolve_model(model: str | Model, **parameters: Any) -> Model:
