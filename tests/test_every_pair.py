@@ -18,6 +18,14 @@ FEW = {"linear": {"l2": 1e-3}, "boost": {"rounds": 30}, "network": {"epochs": 8}
 # As free as a linear model of one 0/1 column without a penalty: both then have the same minimum.
 SATURATED = {
     "linear": {"l2": 0.0, "tol": 1e-10},
+    "network": {
+        "epochs": 60,
+        "learning_rate": 3e-3,
+        "decay": 0.0,
+        "dropout": 0.0,
+        "delay_model": "full",
+        "batch_size": 1000,
+    },
     "boost": {"rounds": 400, "learning_rate": 0.2, "num_leaves": 2, "min_data_in_leaf": 1, "delay_model": "full"},
 }
 
@@ -79,7 +87,7 @@ def test_as_free_as_a_linear_model_it_finds_the_same_probabilities(method, model
         fitted(classifier(method, name, **SATURATED[name]), data).predict_proba(data.X)[:, 1]
         for name in (model, "linear")
     )
-    assert_allclose(found, expected, atol=2e-3)
+    assert_allclose(found, expected, atol=0.02 if model == "network" else 2e-3)  # a network ends near a minimum
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from belated.methods.time_window import TW
     from belated.models.boosting import BoostingModel
     from belated.models.linear import LinearModel
+    from belated.models.network import NetworkModel
     from belated.persistence import load
     from belated.training import TrainedModel, train
 
@@ -60,6 +61,7 @@ _HOMES = {
     "FieldMatrix": "features.field_matrix",
     "Hazard": "methods.survival",
     "LinearModel": "models.linear",
+    "NetworkModel": "models.network",
     "NnDF": "methods.delayed_feedback",
     "OutcomeWarning": "data.log_columns",
     "PersonPeriod": "methods.person_period",
@@ -98,6 +100,7 @@ __all__ = [
     "FieldMatrix",
     "Hazard",
     "LinearModel",
+    "NetworkModel",
     "NnDF",
     "OutcomeWarning",
     "PersonPeriod",

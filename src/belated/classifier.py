@@ -67,8 +67,8 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
     horizon : float, optional
         The age after which nothing turns positive any more, in the same unit. By default there is none.
     model : Model or str, optional
-        The engine; by default ``LinearModel()``, and with ``method="auto"`` its l2 is chosen too. By name, ``"linear"`` or
-        ``"boost"``, its setting (l2, rounds) is chosen by cross-validation. ``"auto"`` tries all that are installed, by the same
+        The engine; by default ``LinearModel()``, and with ``method="auto"`` its l2 is chosen too. By name, ``"linear"``,
+        ``"boost"`` or ``"network"``, its setting (l2, rounds, epochs) is chosen by cross-validation. ``"auto"`` tries all that are installed, by the same
         rule as ``method="auto"``.
 
     Attributes

@@ -47,20 +47,20 @@ class ModelFile:
             "versions": {"python": platform.python_version()}
             | {name: version(name) for name in ("belated", "numpy", "scikit-learn", "skops")},
         }
-        data = skops.io.dumps(
-            {
-                "format": FORMAT,
-                "classifier": self.classifier,
-                "features": self.features,
-                "about": json.dumps(about),
-            }
-        )
+        state = {"format": FORMAT, "classifier": self.classifier, "features": self.features, "about": json.dumps(about)}
+        own = "Use pickle or joblib for models with parts of your own."
+        try:
+            data = skops.io.dumps(state)
+        except Exception as error:
+            raise ValueError(
+                f"{Path(path).name}: not written, because a part of the model is no part of belated ({error}). {own}"
+            ) from None
 
         foreign = strange_parts(_schema(data))
         if foreign:
             raise ValueError(
                 f"{Path(path).name}: not written, because {', '.join(foreign[:3])} is no part of belated, and a file with it "
-                f"could not be loaded safely. Use pickle or joblib for models with parts of your own."
+                f"could not be loaded safely. {own}"
             )
 
         def write(file: IO[bytes]) -> None:

@@ -69,6 +69,7 @@ def train(
     l2: float | None = None,
     model: str | Model = "linear",
     rounds: int | None = None,
+    epochs: int | None = None,
     keep: Sequence[str] = (),
 ) -> TrainedModel:
     """Train on a log as it stands at its end.
@@ -89,9 +90,11 @@ def train(
         Strength of regularisation of the linear model; by default chosen by cross-validation
         (:mod:`belated.evaluation.cross_validation`).
     model : str or Model
-        ``"linear"``, ``"boost"``, ``"auto"`` to choose among those installed, or an engine.
+        ``"linear"``, ``"boost"``, ``"network"``, ``"auto"`` to choose among those installed, or an engine.
     rounds : int, optional
         Of boosted trees; by default chosen in the same way.
+    epochs : int, optional
+        Of a network; by default chosen in the same way.
     keep : sequence of str
         Features to use though they seem to know the outcome (:mod:`belated.evaluation.leaks`); others that do are refused.
 
@@ -115,7 +118,7 @@ def train(
     check_columns(log, limit, keep)
     history = (log.last - log.first if reach is None else min(reach, log.last - log.first)) / DAY
     days = suggest_window(snap, history) if window is None else parse_duration(window, "window", log.clock) / DAY
-    engine = _engine(model, l2, rounds)
+    engine = _engine(model, l2=l2, rounds=rounds, epochs=epochs)
     clf = DelayedFeedbackClassifier(method, days, snap.horizon, engine).fit_snapshot(snap)
     for (
         encoder
@@ -136,9 +139,9 @@ def train(
     return TrainedModel(clf, _kinds(log), about)
 
 
-def _engine(model: str | Model, l2: float | None, rounds: int | None) -> str | Model:
+def _engine(model: str | Model, **settings: float | None) -> str | Model:
     """The engine, with what was said about its setting; what was not said is chosen in fit."""
-    given = {name: value for name, value in (("l2", l2), ("rounds", rounds)) if value is not None}
+    given = {name: value for name, value in settings.items() if value is not None}
     if not given:
         return model
     if model == "auto":

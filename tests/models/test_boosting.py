@@ -21,11 +21,11 @@ from belated.risks.weighted import WeightedRisk
 lightgbm = pytest.importorskip("lightgbm", reason="LightGBM is not installed, or libgomp is missing")
 
 WIDTH = 6  # columns of what is simulated
-PLAIN = {"objective": "binary", "learning_rate": 0.05, "num_leaves": 15, "min_data_in_leaf": 100, "verbose": -1}
+PLAIN = {"objective": "binary", "learning_rate": 0.03, "num_leaves": 15, "min_data_in_leaf": 100, "verbose": -1}
 
 
 def fit(method, data, X=None, **more):
-    clf = DelayedFeedbackClassifier(method, 5.0, 20.0, BoostingModel(**{"rounds": 40, **more}))
+    clf = DelayedFeedbackClassifier(method, 5.0, 20.0, BoostingModel(**{"rounds": 60, **more}))
     return clf.fit(data.X if X is None else X, data.y, elapsed=data.elapsed, delay=data.delay)
 
 
@@ -51,7 +51,7 @@ def make_table(n=2000, seed=0):
 def test_without_a_correction_it_is_lightgbm_itself(method):
     data = simulate(seed=0, n=4000)
     rows = data.elapsed >= (5.0 if method == "tw" else 0.0)
-    plain = lightgbm.train(PLAIN, lightgbm.Dataset(data.X[rows], data.y[rows]), 40)
+    plain = lightgbm.train(PLAIN, lightgbm.Dataset(data.X[rows], data.y[rows]), 60)
     found = fit(method, data, feature_fraction=1.0).predict_proba(data.X)[:, 1]
     assert_allclose(found, plain.predict(data.X), atol=1e-5)
 
@@ -60,8 +60,8 @@ def test_weights_are_those_of_lightgbm():
     data = simulate(seed=1, n=4000)
     weight = np.random.default_rng(0).uniform(0.2, 3.0, 4000)
     weight /= weight.mean()
-    plain = lightgbm.train(PLAIN, lightgbm.Dataset(data.X, data.y, weight=weight), 40)
-    clf = DelayedFeedbackClassifier("bl", model=BoostingModel(40, feature_fraction=1.0))
+    plain = lightgbm.train(PLAIN, lightgbm.Dataset(data.X, data.y, weight=weight), 60)
+    clf = DelayedFeedbackClassifier("bl", model=BoostingModel(60, feature_fraction=1.0))
     for scale in (1.0, 1e-9):
         clf.fit(data.X, data.y, sample_weight=scale * weight)
         assert_allclose(clf.predict_proba(data.X)[:, 1], plain.predict(data.X), atol=1e-5)
@@ -70,9 +70,9 @@ def test_weights_are_those_of_lightgbm():
 def test_soft_weights_are_cross_entropy():
     data = simulate(seed=2, n=3000)
     soft = np.random.default_rng(0).uniform(size=3000)
-    model = BoostingModel(40, feature_fraction=1.0)
+    model = BoostingModel(60, feature_fraction=1.0)
     model.fit(model.encode(data.X, np.ones(3000)), WeightedRisk(soft / 3000, (1 - soft) / 3000))
-    plain = lightgbm.train({**PLAIN, "objective": "cross_entropy"}, lightgbm.Dataset(data.X, soft), 40)
+    plain = lightgbm.train({**PLAIN, "objective": "cross_entropy"}, lightgbm.Dataset(data.X, soft), 60)
     assert_allclose(model.margins(data.X)[:, 0], plain.predict(data.X, raw_score=True), atol=1e-4)
 
 

@@ -94,11 +94,13 @@ def compare_command(log: tuple[Path, ...], **options: Any) -> None:
     belated compare clicks.parquet --horizon 30d --models linear,boost --budget 10m
     """
     from belated.cli.open_log import open_log
-    from belated.data.durations import duration_text
+    from belated.data.durations import duration_text, parse_budget
 
     for name in options["methods"] or ():
         resolve_method(name)
     check_models(options["models"])
+    if options["budget"] is not None:
+        parse_budget(options["budget"])
     cutoffs = _cutoffs(options["cutoffs"])
     may_draw(options["report"])
     may_write([*log, options["outcomes"], options["db"]], options["report"], options["json_file"])

@@ -43,6 +43,9 @@ from belated.models import MODELS
     help="Of boosted trees. By default chosen by cross-validation.",
 )
 @click.option(
+    "--epochs", type=click.IntRange(1), metavar="N", help="Of a network. By default chosen by cross-validation."
+)
+@click.option(
     "--out",
     "model_file",
     required=True,
@@ -68,7 +71,8 @@ def train_command(log: tuple[Path, ...], **options: Any) -> None:
         check_models([options["model"]])
     events = open_log(log, options).events
     asked = {
-        name: options[name] for name in ("horizon", "method", "model", "window", "lookback", "l2", "rounds", "keep")
+        name: options[name]
+        for name in ("horizon", "method", "model", "window", "lookback", "l2", "rounds", "epochs", "keep")
     }
     with out.status(f"Training on up to {len(events):,} rows"):
         trained = train(events, **asked)

@@ -154,3 +154,19 @@ def _hint(value: Any, name: str) -> str:
         return f" Where that is days, write {to_days(parse_duration(value, name)):g}."
     except ValueError:
         return " Write it without a unit." if isinstance(value, str) else ""
+
+
+def parse_budget(value: Any) -> float:
+    """How long work may take, in seconds; here m means minutes, for nobody waits months.
+
+    >>> parse_budget("10m"), parse_budget("1.5h"), parse_budget(30)
+    (600.0, 5400.0, 30.0)
+    """
+    if isinstance(value, str) and re.fullmatch(r"\s*[0-9.]+\s*m\s*", value):
+        value = value.strip() + "in"
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = timedelta(seconds=value)
+    seconds = parse_duration(value, "budget", "datetime") / 1e6
+    if not seconds > 0:
+        raise ValueError(f"budget={value!r} must be longer than nothing.")
+    return seconds

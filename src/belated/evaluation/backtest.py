@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from belated.data.durations import DAY, parse_duration
+from belated.data.durations import DAY, parse_budget, parse_duration
 from belated.data.event_log import EventLog
 from belated.data.labels import check_labels
 from belated.data.times import show_instant
@@ -103,12 +103,17 @@ class Backtest:
                 f"Names without a model's are those of {first}; so are the bl and oracle that all are measured by."
             ]
         if self.skipped:
-            several.append(f"There was no time for {', '.join(self.skipped)}: give a larger budget.")
+            several.append(f"There was no time for {', '.join(self._skipped_in_short())}: give a larger budget.")
         return several + [
             f"A window of {self.settings.window:.3g} days does not fit {', '.join(names)} into a history of {2 * days:.3g}: shown with "
             f"{days:.3g} days. For the longer window, take a lookback of {2 * self.settings.window:.3g} days or more."
             for days, names in shorter.items()
         ]
+
+    def _skipped_in_short(self) -> list[str]:
+        """Where all methods of a model were skipped, its name alone."""
+        whole = [model for model in self.settings.models[1:] if model not in self.models]
+        return whole + [name for name in self.skipped if name.partition(":")[0] not in whole]
 
     def summary(self) -> dict[str, Any]:
         """Everything a person or a program may want to know, as plain data; the same that ``--json`` writes."""
@@ -165,7 +170,7 @@ def backtest(
     models : names, or a mapping of names to models, optional
         Several engines instead of one, as in ``["linear", "boost"]``: every method under each of them. The methods of the first
         keep their names, the others are called ``"boost:tw"`` and so on.
-    budget : duration, optional
+    budget : duration, or seconds, optional
         About how long all of it may take. Cheap pairs come first, and those that find no time are in ``skipped``.
     n_jobs : int, optional
         Cut-offs at a time. By default one a core.
@@ -178,7 +183,7 @@ def backtest(
     chosen, engines = check_methods(methods), check_models(models, model)
     if l2 is not None and not len(l2):
         raise ValueError("l2 is empty: give at least one value, or leave it out.")
-    seconds = None if budget is None else parse_duration(budget, "budget", "datetime") / 1e6
+    seconds = None if budget is None else parse_budget(budget)
     limit = parse_duration(horizon, "horizon", log.clock)
     plan = plan_cutoffs(log, cutoffs, lookback, period, limit)
     _check_group(log, group)

@@ -14,6 +14,7 @@ from belated.models import MODELS, resolve_model
 from belated.models.base import Model
 
 ORACLE = "oracle"
+_EARLY = ("soft-labels", "dfm-piecewise", "bl", "tw", ORACLE, "hazard", "age", "fsiw", "rescale")
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,10 @@ def _values(model: Model, l2: Sequence[float] | None) -> tuple[float, ...] | Non
 
 
 def waves(pairs: Sequence[Pair], in_haste: bool) -> list[list[Pair]]:
-    """Pairs that are fitted together: all of a model, or with a budget each by itself, the cheapest first.
+    """Pairs that are fitted together: all of a model, or with a budget each by itself.
 
-    BL and the oracle of the first model come first in any case: all others are measured by them.
+    Cheap models come first, and of each model the methods that are worth most in a short time. BL and the oracle of the first
+    model are the very first: all others are measured by them.
     """
     by_model: dict[str, list[Pair]] = {}
     for pair in pairs:
@@ -73,14 +75,13 @@ def waves(pairs: Sequence[Pair], in_haste: bool) -> list[list[Pair]]:
     if not in_haste:
         return list(by_model.values())
     first = [pair for pair in next(iter(by_model.values())) if pair.method_name in ("bl", ORACLE)]
-    rest = [pair for pair in pairs if pair not in first]
-    names = list(by_model)
-    return [first, *([pair] for pair in sorted(rest, key=lambda pair: (names.index(pair.model_name), _fits(pair))))]
+    models = list(by_model)
 
+    def turn(pair: Pair) -> tuple[int, int]:
+        early = _EARLY.index(pair.method_name) if pair.method_name in _EARLY else len(_EARLY)
+        return models.index(pair.model_name), early
 
-def _fits(pair: Pair) -> int:
-    """About how many fits a method takes."""
-    return 1 + 2 * pair.method.has_auxiliary_fits + 2 * pair.method.has_teacher + pair.method.needs_delay
+    return [first, *([pair] for pair in sorted((pair for pair in pairs if pair not in first), key=turn))]
 
 
 def check_methods(methods: Sequence[str] | Mapping[str, Method] | None) -> dict[str, Method]:

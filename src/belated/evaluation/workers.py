@@ -8,6 +8,7 @@ import shutil
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -47,6 +48,11 @@ def run_tasks(
         with _interrupts_held_back():  # workers begin here, and inherit that
             found = pool(calls)
         yield from found
+    except GeneratorExit:  # nobody wants the rest: joblib need not say that it is not done
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found.close()
+        raise
     except TerminatedWorkerError:
         raise ValueError(
             f"one of {jobs} worker processes was killed, most likely because memory ran out. Take fewer of them (--jobs 1, in Python "

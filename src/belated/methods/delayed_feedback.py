@@ -86,14 +86,38 @@ class ConvDF(Method):
 class NnDF(ConvDF):
     """ConvDF with its negative part kept from going below 0: sum a l(g) + max(sum b l(-g), 0).
 
-    ``ascent`` (for mini-batch training only) climbs out of negative batches instead of ignoring them.
+    Under a model that learns from mini-batches (NetworkModel) the negative part is that of each batch.
+
+    Parameters
+    ----------
+    normalizer : {"matched", "paper"}
+    ascent : bool
+        For mini-batches only: climb out of a batch whose negative part is below 0, instead of following the positive part alone.
+        This is the paper's algorithm, after Kiryo et al. (2017).
+    threshold, step : float
+        With ``ascent``: how far below 0 the negative part of a batch may go before that, and the length of the step up.
+    loss : str or Loss
     """
 
-    def __init__(self, normalizer: str = "matched", ascent: bool = False, loss: str | Loss = "logistic") -> None:
+    def __init__(
+        self,
+        normalizer: str = "matched",
+        ascent: bool = False,
+        loss: str | Loss = "logistic",
+        threshold: float = 0.0,
+        step: float = 1.0,
+    ) -> None:
         self.normalizer = normalizer
         self.ascent = ascent
         self.loss = loss
+        self.threshold = threshold
+        self.step = step
 
     def risk(self, labels: Labels, learner: Learner) -> Risk:
         a, b = self._weights(labels)
-        return NonNegativeRisk(a, b, resolve_loss(self.loss, True, "NnDF"), ascent=self.ascent)
+        if not (self.threshold >= 0 and self.step > 0):
+            raise ValueError(f"threshold={self.threshold!r} must be at least 0, and step={self.step!r} above 0.")
+        if not self.ascent and (self.threshold, self.step) != (0.0, 1.0):
+            raise ValueError("threshold and step belong to ascent=True; without it the negative part is cut at 0.")
+        loss = resolve_loss(self.loss, True, "NnDF")
+        return NonNegativeRisk(a, b, loss, None, self.ascent, self.threshold, self.step)

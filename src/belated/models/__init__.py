@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 MODELS: dict[str, tuple[str, str]] = {
     "linear": ("linear", "LinearModel"),
     "boost": ("boosting", "BoostingModel"),
+    "network": ("network", "NetworkModel"),
 }
 
 

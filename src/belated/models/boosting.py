@@ -70,7 +70,7 @@ class BoostingModel(Model):
     """
 
     setting = "rounds"
-    grid = (25, 50, 75, 100, 150, 200, 300, 400, 600, 800)
+    grid = (40, 60, 80, 100, 125, 150, 200, 250, 300, 400, 500, 600, 800, 1000)
     takes_simplest = False
     auxiliary_follows_setting = False
     takes_groups = True
@@ -79,7 +79,7 @@ class BoostingModel(Model):
     def __init__(
         self,
         rounds: int | None = None,
-        learning_rate: float = 0.05,
+        learning_rate: float = 0.03,
         num_leaves: int = 15,
         min_data_in_leaf: int = 100,
         feature_fraction: float = 0.7,

@@ -123,6 +123,10 @@ class Risk:
         """An estimate of the second derivatives in the shared parameters (s, s), from which a solver takes its steps."""
         return None
 
+    def kinds(self) -> Ints:
+        """A kind of each row (n,), so that mini-batches can have some of every kind; -1 for rows that cost nothing."""
+        raise NotImplementedError
+
     def row_costs(self, margins: Floats, shared: Floats = EMPTY) -> Floats:
         """What each row adds to the value, of shape (n,): all of it but penalties on shared parameters."""
         raise NotImplementedError

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from scipy.special import entr
 
-from belated.arrays import LARGEST_EXPONENT, at_most, between, dot, namespace, safe_exp, where
+from belated.arrays import LARGEST_EXPONENT, at_most, between, namespace, safe_exp, where
 from belated.risks.base import EMPTY, Risk
 from belated.risks.delay_laws import DelayLaw
-from belated.typing import Bools, Floats
+from belated.typing import Bools, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class DelayRisk(Risk):
         self._set_scale()
 
     def _set_scale(self) -> None:
-        self.rate = float(dot(self.weight, self.y) / self.weight.sum())
+        self.rate = float((self.weight * self.y).sum() / self.weight.sum())
         # The value depends on the unit of time and may be near 0, so tolerances are relative to the entropy of the labels.
         self.scale = float(entr(self.rate) + entr(1.0 - self.rate))
 
@@ -70,6 +70,9 @@ class DelayRisk(Risk):
         )
         some._set_scale()
         return some
+
+    def kinds(self) -> Ints:
+        return np.where(self.weight > 0, self.y.astype(np.int64), -1)
 
     def event_terms(self, h: Any, shared: Any) -> EventTerms:
         """Of each row, what an event costs under hazards scaled by exp(h)."""

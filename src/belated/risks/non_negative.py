@@ -17,29 +17,38 @@ class NonNegativeRisk(WeightedRisk):
 
     It equals max(J, J+), so with a linear model and a linear-odd loss it is convex, with a kink where J- = 0. Its
     least value is max over t in [0, 1] of min over g of J+ + t J-; :meth:`relaxed` is that inner risk.
-    With ``ascent`` the gradient is -grad J- while J- < 0, a rule for mini-batches that belongs to no function.
+    With ``ascent`` the gradient is -step grad J- while J- < -threshold, a rule for mini-batches (Kiryo et al. 2017) that belongs
+    to no function.
     """
 
     non_negative = True
     logistic_weights = None
 
     def __init__(
-        self, a: Floats, b: Floats, loss: Loss | None = None, link: Link | None = None, ascent: bool = False
+        self,
+        a: Floats,
+        b: Floats,
+        loss: Loss | None = None,
+        link: Link | None = None,
+        ascent: bool = False,
+        threshold: float = 0.0,
+        step: float = 1.0,
     ) -> None:
         super().__init__(a, b, loss, link)
         self.smooth = False
         self.minibatch_only = ascent
+        self.threshold, self.step = threshold, step
 
     def value_and_gradient(self, margins: Any, shared: Any = EMPTY) -> tuple[float, Any, Any]:
-        below = self.negative_part(margins) < 0
+        below = self.negative_part(margins) < -self.threshold
         if below and self.minibatch_only:
             nothing = namespace(margins).zeros_like(self.a)
             negative = WeightedRisk(nothing, self.b, self.loss).value_and_gradient(margins)[1]
-            return self.relaxed(0.0).value_and_gradient(margins)[0], -negative, shared
+            return self.relaxed(0.0).value_and_gradient(margins)[0], -self.step * negative, shared
         return self.relaxed(0.0 if below else 1.0).value_and_gradient(margins, shared)
 
     def curvature(self, margins: Any, shared: Any = EMPTY) -> Any:
-        return self.relaxed(0.0 if self.negative_part(margins) < 0 else 1.0).curvature(margins)
+        return self.relaxed(0.0 if self.negative_part(margins) < -self.threshold else 1.0).curvature(margins)
 
     def bounding_curvature(self, margins: Any, shared: Any = EMPTY) -> Any:
         """Of all rows, also while only J+ counts: steps would else go as far where few rows are positive as where all are."""
@@ -50,4 +59,5 @@ class NonNegativeRisk(WeightedRisk):
         return WeightedRisk(self.a, share * self.b, self.loss, self.link)
 
     def smoothed(self, width: float) -> Risk:
-        return NonNegativeRisk(self.a, self.b, self.loss.smoothed(width), self.link, self.minibatch_only)
+        how = (self.minibatch_only, self.threshold, self.step)
+        return NonNegativeRisk(self.a, self.b, self.loss.smoothed(width), self.link, *how)

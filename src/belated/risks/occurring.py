@@ -33,6 +33,9 @@ class OccurringRisk(Risk):
         costs = self.occurrences.risk.row_costs(margins[row, group][:, None], shared)
         return np.bincount(row, costs, len(margins)).astype(np.float64, copy=False)
 
+    def kinds(self) -> Ints:
+        return self.occurrences.risk.kinds()
+
     def take(self, rows: Bools, factor: float = 1.0) -> Risk:
         all_of_them = self.occurrences
         kept, place = rows[all_of_them.row], np.cumsum(rows) - 1

@@ -10,7 +10,7 @@ import numpy as np
 from belated.arrays import namespace
 from belated.risks.base import EMPTY, Risk
 from belated.risks.links import Link
-from belated.typing import Bools, Floats
+from belated.typing import Bools, Floats, Ints
 
 
 class SeparateRisks(Risk):
@@ -30,6 +30,11 @@ class SeparateRisks(Risk):
     def curvature(self, margins: Any, shared: Any = EMPTY) -> Any:
         columns = [part.curvature(margins[:, k : k + 1]) for k, part in enumerate(self.parts)]
         return namespace(margins).concat(columns, axis=1)
+
+    def kinds(self) -> Ints:
+        columns = np.stack([part.kinds() for part in self.parts], axis=1)
+        found = np.unique(columns, axis=0, return_inverse=True)[1]
+        return np.where((columns < 0).all(axis=1), -1, found.ravel())
 
     def row_costs(self, margins: Floats, shared: Floats = EMPTY) -> Floats:
         return np.sum([part.row_costs(margins[:, k : k + 1]) for k, part in enumerate(self.parts)], axis=0)

@@ -12,7 +12,7 @@ from belated.risks import compiled_costs
 from belated.risks.base import EMPTY, Risk
 from belated.risks.links import Link
 from belated.risks.losses import LogisticLoss, Loss
-from belated.typing import Bools, Floats
+from belated.typing import Bools, Floats, Ints
 
 
 class WeightedRisk(Risk):
@@ -62,6 +62,10 @@ class WeightedRisk(Risk):
         if self._compiled(margins):
             return compiled_costs.logistic_curvature(g, self.a, self.b)[:, None]
         return (self.a * self.loss.curvature(g) + self.b * self.loss.curvature(-g))[:, None]
+
+    def kinds(self) -> Ints:
+        found = np.where(self.a > 0, 1, 0) + np.where(self.b < 0, 2, 0) + np.where((self.a > 0) & (self.b > 0), 4, 0)
+        return np.where((self.a == 0) & (self.b == 0), -1, found)
 
     def row_costs(self, margins: Floats, shared: Floats = EMPTY) -> Floats:
         g = margins[:, 0]

@@ -1,0 +1,103 @@
+"""What a network sees of rows: numbers as they are, and categories as places in one table of embeddings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from belated.features.codes import CodeEncoder
+from belated.features.field_matrix import FieldMatrix
+from belated.features.quantiles import weighted_quantiles
+from belated.typing import Floats, Ints
+
+Singles = NDArray[np.float32]
+
+
+@dataclass
+class NetworkInputs:
+    """How rows become numbers (n, d), NaN where missing, and places (n, k) in a table of ``size`` embeddings.
+
+    Attributes
+    ----------
+    encoder : CodeEncoder or None
+        Of tables and FieldMatrix with few categories.
+    edges : list of arrays
+        For each number the quantiles between which it is spread out; see :func:`spread`.
+    offsets, kept : arrays of shape (k,)
+        Where the places of each column of categories begin, and how many of its values have one of their own.
+    size : int
+        All places; more categories than that share them.
+    hashed : bool
+        Whether places are those of a FieldMatrix as they are, wrapped around the table.
+    """
+
+    encoder: CodeEncoder | None = None
+    edges: list[Floats] = field(default_factory=list)
+    offsets: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    kept: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    size: int = 0
+    hashed: bool = False
+
+    @classmethod
+    def learn(cls, X: Any, weight: Floats, rows: int, bins: int, rare: int) -> NetworkInputs:
+        """From training rows, for a table of at most ``rows`` embeddings, and numbers in ``bins`` ranges.
+
+        Values of a table's column that occur less than ``rare`` times share a place.
+        """
+        if isinstance(X, FieldMatrix):
+            return cls(offsets=np.zeros(X.n_fields, dtype=np.int64), size=min(rows, X.n_columns), hashed=True)
+        if sparse.issparse(X) and X.shape[1] > _WIDE:
+            raise ValueError(
+                f"NetworkModel takes sparse matrices of up to {_WIDE} columns, and X has {X.shape[1]}. Pass hashed categories as a "
+                f"FieldMatrix."
+            )
+        found = cls()
+        if nw.dependencies.is_into_dataframe(X):
+            found.encoder = CodeEncoder().fit(X, sample_weight=weight)
+            # One place for values that are rare or were never seen, then one for each other value and for a missing one.
+            matrix = found.encoder.transform(X)[:, found.encoder.categorical_]
+            found.kept = np.array(
+                [(np.bincount(column.astype(np.int64)) >= rare).sum() for column in matrix.T], dtype=np.int64
+            )
+            sizes = (found.kept + 1).tolist()
+            found.offsets = np.concatenate([[0], np.cumsum(sizes)])[:-1].astype(np.int64) if sizes else found.offsets
+            found.size = min(int(sum(sizes)), rows)
+        numbers = found._numbers(X)
+        found.edges = [_edges(column, weight, bins) for column in numbers.T]
+        return found
+
+    def transform(self, X: Any) -> tuple[Singles, Ints]:
+        """Numbers, and places."""
+        if self.hashed:
+            places = X.indices.astype(np.int64) % self.size if X.n_columns > self.size else X.indices
+            return np.zeros((len(X), 0), dtype=np.float32), places
+        if self.encoder is None:
+            return self._numbers(X).astype(np.float32), np.zeros((X.shape[0], 0), dtype=np.int64)
+        matrix, categorical = self.encoder.transform(X), self.encoder.categorical_
+        codes = matrix[:, categorical].astype(np.int64) + 1  # by frequency, so that the rare ones come last
+        places = np.where(codes > self.kept, 0, codes) + self.offsets
+        return matrix[:, ~categorical].astype(np.float32), places % self.size if self.size else places
+
+    def _numbers(self, X: Any) -> Floats:
+        if self.encoder is not None:
+            return self.encoder.transform(X)[:, ~self.encoder.categorical_]
+        return X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+
+
+_WIDE = 2000
+
+
+def _edges(column: Floats, weight: Floats, bins: int) -> Floats:
+    """Quantiles from the least to the greatest value; of a constant, that and one more."""
+    known = ~np.isnan(column)
+    if not known.any():
+        return np.array([0.0, 1.0])
+    values = column[known]
+    inner = weighted_quantiles(values, weight[known], bins)
+    edges = np.unique([values.min(), *inner, values.max()])
+    return edges if len(edges) > 1 else np.array([edges[0], edges[0] + 1.0])
