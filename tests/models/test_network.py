@@ -141,7 +141,7 @@ def test_the_delay_margin_is_linear_unless_it_is_asked_to_be_free():
     data = simulate(seed=6, n=2000)
     X = (data.X[:, :2] > 0).astype(float)
     for how, additive in (("linear", True), ("full", False)):
-        clf = fit("dfm", data, X=X, delay_model=how, epochs=12, learning_rate=1e-2, decay=0.0)
+        clf = fit("dfm", data, X=X, delay_model=how, epochs=12, learning_rate=1e-2, decay=0.0, bf16=False)
         a, b, c, d = clf.model_.margins(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))[:, 1]
         assert (abs(a + d - b - c) < 1e-4) == additive
 

@@ -13,7 +13,7 @@ from scipy import sparse
 from belated.features.codes import CodeEncoder
 from belated.features.field_matrix import FieldMatrix
 from belated.features.quantiles import weighted_quantiles
-from belated.typing import Floats, Ints
+from belated.typing import Floats, Ints, SmallInts
 
 Singles = NDArray[np.float32]
 
@@ -25,15 +25,15 @@ class NetworkInputs:
     Attributes
     ----------
     encoder : CodeEncoder or None
-        Of tables and FieldMatrix with few categories.
+        Of tables.
     edges : list of arrays
         For each number the quantiles between which it is spread out; see :func:`spread`.
     offsets, kept : arrays of shape (k,)
         Where the places of each column of categories begin, and how many of its values have one of their own.
     size : int
         All places; more categories than that share them.
-    hashed : bool
-        Whether places are those of a FieldMatrix as they are, wrapped around the table.
+    lookup : array or None
+        Of FieldMatrix, the place of each column (wrapped around, where there are more columns than that), 0 for rare ones.
     """
 
     encoder: CodeEncoder | None = None
@@ -41,16 +41,21 @@ class NetworkInputs:
     offsets: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     kept: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     size: int = 0
-    hashed: bool = False
+    lookup: SmallInts | None = None
 
     @classmethod
     def learn(cls, X: Any, weight: Floats, rows: int, bins: int, rare: int) -> NetworkInputs:
         """From training rows, for a table of at most ``rows`` embeddings, and numbers in ``bins`` ranges.
 
-        Values of a table's column that occur less than ``rare`` times share a place.
+        Values that occur less than ``rare`` times share a place.
         """
         if isinstance(X, FieldMatrix):
-            return cls(offsets=np.zeros(X.n_fields, dtype=np.int64), size=min(rows, X.n_columns), hashed=True)
+            often = np.zeros(min(rows, X.n_columns), dtype=np.int64)
+            for column in X.indices.T:
+                often += np.bincount(column % len(often), minlength=len(often))
+            lookup = np.where(often >= rare, np.cumsum(often >= rare), 0).astype(np.int32)
+            offsets = np.zeros(X.n_fields, dtype=np.int64)
+            return cls(offsets=offsets, size=int(lookup.max()) + 1, lookup=lookup)
         if sparse.issparse(X) and X.shape[1] > _WIDE:
             raise ValueError(
                 f"NetworkModel takes sparse matrices of up to {_WIDE} columns, and X has {X.shape[1]}. Pass hashed categories as a "
@@ -73,9 +78,9 @@ class NetworkInputs:
 
     def transform(self, X: Any) -> tuple[Singles, Ints]:
         """Numbers, and places."""
-        if self.hashed:
-            places = X.indices.astype(np.int64) % self.size if X.n_columns > self.size else X.indices
-            return np.zeros((len(X), 0), dtype=np.float32), places
+        if self.lookup is not None:
+            wrapped = X.indices % len(self.lookup) if X.n_columns > len(self.lookup) else X.indices
+            return np.zeros((len(X), 0), dtype=np.float32), self.lookup[wrapped]
         if self.encoder is None:
             return self._numbers(X).astype(np.float32), np.zeros((X.shape[0], 0), dtype=np.int64)
         matrix, categorical = self.encoder.transform(X), self.encoder.categorical_

@@ -55,7 +55,7 @@ class NetworkModel(Model):
     bins : int
         Ranges of a number.
     rare : int
-        Values of a table's column that occur less often than this share an embedding.
+        Categories that occur less often than this share an embedding.
     delay_model : {"linear", "full"}
         How much freedom the delay margin of DFM has: see :class:`belated.BoostingModel`.
     module : nn.Module, optional
@@ -102,7 +102,7 @@ class NetworkModel(Model):
         dropout: float = 0.2,
         embedding_rows: int = 2**20,
         bins: int = 16,
-        rare: int = 100,
+        rare: int = 50,
         delay_model: str = "linear",
         module: Any = None,
         device: str = "auto",
