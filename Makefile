@@ -30,6 +30,7 @@ bench: .venv/.bench
 	$(BIN)/python benchmarks/wide.py
 	$(BIN)/python benchmarks/methods.py 6000000
 	$(BIN)/python benchmarks/reading.py
+	$(BIN)/python benchmarks/boosting.py 500000
 
 .venv/.core: pyproject.toml
 	$(PYTHON) -m venv .venv

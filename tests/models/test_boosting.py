@@ -78,7 +78,7 @@ def test_soft_weights_are_cross_entropy():
 
 @pytest.mark.parametrize("delay", ["exponential", "weibull", "piecewise"])
 @pytest.mark.parametrize("grid", [False, True])
-def test_the_curvature_of_dfm_bounds_the_true_one(delay, grid):
+def test_the_curvature_of_dfm_bounds_the_true_one(delay, grid, monkeypatch):
     data = simulate(seed=3, n=500)
     if grid:
         data.elapsed, data.delay = np.ceil(data.elapsed), np.floor(data.delay)
@@ -88,6 +88,9 @@ def test_the_curvature_of_dfm_bounds_the_true_one(delay, grid):
         margins = rng.normal(0, 3, size=(500, 2))
         shared = risk.start()[1] + rng.normal(0, 0.5, risk.n_shared)
         bound = risk.bounding_curvature(margins, shared)
+        with monkeypatch.context() as patch:
+            patch.setattr("belated.risks.compiled_costs.MANY", 0)
+            assert_allclose(risk.bounding_curvature(margins, shared), bound, rtol=1e-9, atol=1e-15)
         assert (bound >= 0).all() and (bound >= risk.curvature(margins, shared) - 1e-12).all()
 
 
@@ -123,7 +126,7 @@ def test_the_shared_parameters_end_at_their_best(how):
     risk = clf.method_.risk(labels_of(data), None)
     margins, shared = clf.model_.margins(data.X), clf.model_.shared_
     gradient = risk.value_and_gradient(margins, shared)[2]
-    assert np.abs(gradient).max() < 2e-4
+    assert np.abs(gradient).max() < 1e-3
     if how == "constant":
         assert np.ptp(margins[:, 1]) == 0
 

@@ -26,6 +26,8 @@ _LARGEST_STEP = 0.2  # of a margin in one round, where the curvature at a point 
 _SHALLOW = {"num_leaves": 4}
 _DELAY_L2 = 1e-3
 _HALVINGS = 4  # of a step of the shared parameters, in one round
+_EAGER, _SELDOM = 10, 5  # shared parameters move in each of the first rounds, then in every so many
+_SETTLING = 4  # steps of theirs before a model is done
 _AUXILIARY_ROUNDS = 100
 _SMALL = 1_000_000  # entries of a matrix
 
@@ -376,7 +378,8 @@ class _Learning:
         return signs + [int(age)] * self.rows.has_group
 
     def one_round(self) -> None:
-        self._step_shared()
+        if self.done < _EAGER or self.done % _SELDOM == 0:
+            self._step_shared()
         curvature = self.scale * self.risk.bounding_curvature(self.margins, self.shared)
         for k, booster in enumerate(self.boosters):
             if booster is None:
@@ -417,12 +420,22 @@ class _Learning:
                 return
             self.stride /= 2.0
 
+    def _settled(self) -> tuple[Floats, Floats]:
+        """Constants and shared parameters as they would be after a few more steps of their own; the rounds go on without."""
+        names = ("base", "margins", "shared", "value", "gradient", "d_shared", "stride")
+        before = {name: getattr(self, name) for name in names}
+        for _ in range(_SETTLING):
+            self._step_shared()
+        found = self.base.copy(), self.shared.copy()
+        self.__dict__.update(before)
+        return found
+
     def model(self, rounds: int) -> BoostingModel:
         """The model after the rounds so far."""
         found: BoostingModel = clone(self.engine)
         found.rounds = rounds
         found.encoder_ = self.engine.encoder_
-        found.boosters_, found.base_, found.shared_ = self.boosters, self.base.copy(), self.shared.copy()
+        found.boosters_, (found.base_, found.shared_) = self.boosters, self._settled()
         found.delay_ = None if self.delay is None else self.delay[:2]
         found.groups_ = 0 if self.occurrences is None else self.occurrences.count
         found.n_columns_ = self.rows.matrix.shape[1] - self.rows.has_group

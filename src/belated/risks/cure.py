@@ -84,6 +84,10 @@ class CureRisk(DelayRisk):
         """That of the EM algorithm's bound, which takes as given how likely each open row is to turn positive."""
         xp = namespace(margins)
         g, h = margins[:, 0], margins[:, 1]
+        if is_numpy_array(margins) and len(margins) >= compiled_costs.MANY and self.prepared_end is None:
+            # In h an open row's is its gradient, and that of an event is its gradient without the event's own -1.
+            in_h = self._compiled_rows(margins, shared)[1][:, 1] + self.weight * self.y
+            return np.column_stack([compiled_costs.logistic_curvature(g, self.weight, 0.0 * self.weight), in_h])
         terms = self.event_terms(h, shared)
         share = where(~self.y, sigmoid(g - terms.total), 1.0)
         in_h = share * terms.total + self.where_event(terms.dd_event)

@@ -74,6 +74,8 @@ class WeightedRisk(Risk):
         return self.a * self.loss.value(g) + self.b * self.loss.value(-g)
 
     def negative_part(self, margins: Any) -> float:
+        if self._compiled(margins):
+            return compiled_costs.logistic(margins[:, 0], 0.0 * self.b, self.b)[0]
         return float(dot(self.b, self.loss.value(-margins[:, 0])))
 
     def take(self, rows: Bools, factor: float = 1.0) -> Risk:
