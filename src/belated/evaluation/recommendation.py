@@ -252,7 +252,7 @@ def _achieved(fit: CrossFit, bl: Floats, closed: float, interval: list[float] | 
     often = "each time" if same == len(fit.chosen) else f"{same} times of {len(fit.chosen)}"
     text = f"Choosing at each cut-off by the others ({often} this one) would have scored {fit.achieved.mean():.4f}"
     if closed > 1:
-        return text + ", better than knowing all labels would have been."
+        return text + ", better than the oracle."
     if fit.achieved.mean() >= bl.mean():
         return text + ", no better than bl."
     bounds = " (the cut-offs are too few or too unlike for an interval)"

@@ -109,8 +109,7 @@ class BoostingModel(Model):
         self.progress = progress
 
     def encode(self, X: Any, weight: Floats) -> BoostingRows:
-        with needs("boost"):
-            import lightgbm  # noqa: F401
+        import_lightgbm()
         self._check()
         self.encoder_ = None
         if isinstance(X, FieldMatrix) or nw.dependencies.is_into_dataframe(X):
@@ -229,8 +228,7 @@ class BoostingModel(Model):
     def __setstate__(self, state: dict[str, Any]) -> None:
         texts = state.get("boosters_", [])
         if texts:
-            with needs("boost"):
-                import lightgbm
+            lightgbm = import_lightgbm()
             width = state["n_columns_"] + bool(state["groups_"])
             state = {**state, "boosters_": [None if t is None else _read(lightgbm, t, width) for t in texts]}
         super().__setstate__(state)
@@ -244,6 +242,17 @@ class BoostingModel(Model):
             raise ValueError("linear_tree is not supported: such trees cannot be stored safely.")
         if self.rounds is not None and not (isinstance(self.rounds, int) and self.rounds >= 0):
             raise ValueError(f"rounds={self.rounds!r} must be a whole number of at least 0, or None.")
+
+
+def import_lightgbm() -> Any:
+    with needs("boost"):
+        try:
+            import lightgbm
+        except OSError as error:
+            raise ValueError(
+                f"LightGBM is there but cannot be loaded ({error}). It needs OpenMP: on Debian, apt-get install libgomp1."
+            ) from None
+    return lightgbm
 
 
 def _threads(matrix: Any) -> int:
