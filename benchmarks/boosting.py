@@ -17,7 +17,7 @@ import numpy as np
 from belated import BoostingModel
 from belated.data.labels import check_labels
 from belated.methods import resolve_method
-from belated.models.boosting import _Learning
+from belated.models.boosting_rounds import Rounds
 
 ROUNDS = 100
 
@@ -49,7 +49,7 @@ def main(n: int) -> None:
         return time.perf_counter() - begun
 
     def ours(name: str) -> float:
-        learning = _Learning(model, encoded, risks[name])
+        learning = Rounds(model, encoded, risks[name])
         begun = time.perf_counter()
         for _ in range(ROUNDS):
             learning.one_round()

@@ -25,7 +25,7 @@ from belated.data.durations import parse_age
 from belated.data.labels import Labels, check_labels
 from belated.data.snapshot import Snapshot
 from belated.evaluation.compatibility import require_compatible
-from belated.evaluation.cross_validation import Choice, choose_setting, left_out_risk
+from belated.evaluation.cross_validation import choose_setting, chosen_value, left_out_risk
 from belated.evaluation.fitting import value_of
 from belated.evaluation.learners import EngineLearner
 from belated.evaluation.method_choice import auto_pairs, choose_method
@@ -238,8 +238,8 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
     def _choose_setting(self, X: Any, labels: Labels, teachers: Teachers) -> None:
         """Choose l2, or rounds, by cross-validation; where the past is too short for that, take the middle value."""
         model, methods = self.model_, {"it": self.method_}
-        choice = choose_setting(X, {"it": labels}, model.for_trials(), methods, model.grid, teachers)["it"]
-        value = choice.value if isinstance(choice, Choice) else model.grid[len(model.grid) // 2]
+        choices = choose_setting(X, {"it": labels}, model.for_trials(), methods, model.grid, teachers)
+        value = chosen_value(choices["it"], model.grid)
         model.set_params(**{str(model.setting): value})
         logger.info("%s=%g", model.setting, value)
 

@@ -46,17 +46,17 @@ def warn(message: str, category: type[Warning] = UserWarning, stacklevel: int = 
 
 
 @contextmanager
-def progress_bar(what: str, total: int, show: bool) -> Iterator[Callable[[], None]]:
-    """A bar for a loop, and what to call after each step of it; nothing at all where nobody asked."""
+def progress_bar(what: str, total: int, show: bool) -> Iterator[Callable[[int], None]]:
+    """A progress bar, and what to call with how much is done; nothing at all where nobody asked."""
     if not show:
-        yield lambda: None
+        yield lambda done: None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, transient=True) as bar:
         task = bar.add_task(what, total=total)
-        yield lambda: bar.advance(task)
+        yield lambda done: bar.update(task, completed=done)
 
 
 @contextmanager

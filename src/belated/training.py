@@ -120,9 +120,8 @@ def train(
     days = suggest_window(snap, history) if window is None else parse_duration(window, "window", log.clock) / DAY
     engine = _engine(model, l2=l2, rounds=rounds, epochs=epochs)
     clf = DelayedFeedbackClassifier(method, days, snap.horizon, engine).fit_snapshot(snap)
-    for (
-        encoder
-    ) in clf.model_.encoders:  # the features of the log have none of these words any more; those of new rows may
+    # The features of the log have none of these words any more; those of new rows may.
+    for encoder in clf.model_.encoders:
         encoder.set_params(na=log.na)
     about = {
         "as_of": snap.as_of,

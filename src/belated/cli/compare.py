@@ -11,7 +11,6 @@ import click
 
 from belated.cli.options import (
     LOG_OPTIONS,
-    check_models,
     horizon_option,
     json_option,
     log_options,
@@ -22,7 +21,7 @@ from belated.cli.options import (
 from belated.cli.outputs import may_draw, may_write, write_json, write_text
 from belated.cli.terminal import friendly, out, plain
 from belated.methods import METHODS, resolve_method
-from belated.models import MODELS
+from belated.models import MODELS, require_installed
 
 if TYPE_CHECKING:
     from belated.data.event_log import EventLog
@@ -98,7 +97,8 @@ def compare_command(log: tuple[Path, ...], **options: Any) -> None:
 
     for name in options["methods"] or ():
         resolve_method(name)
-    check_models(options["models"])
+    for name in options["models"] or ():
+        require_installed(name)
     if options["budget"] is not None:
         parse_budget(options["budget"])
     cutoffs = _cutoffs(options["cutoffs"])

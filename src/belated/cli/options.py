@@ -9,8 +9,6 @@ from typing import Any
 
 import click
 
-from belated.models import MODELS, require_installed
-
 
 def split_names(context: click.Context, parameter: click.Parameter, value: str | None) -> list[str] | None:
     """A comma-separated list."""
@@ -103,14 +101,6 @@ json_option = click.option(
 
 def only(options: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     return {name: options[name] for name in names}
-
-
-def check_models(names: Sequence[str] | None) -> None:
-    """Refuse engines that are not known or whose library is missing, before anything is read."""
-    for name in names or ():
-        if name not in MODELS:
-            raise ValueError(f"the model {name} is not known; choose out of {', '.join(MODELS)}.")
-        require_installed(name)
 
 
 def typed_again(name: str, logs: Sequence[Path], options: dict[str, Any]) -> str:

@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 
-from belated.cli.options import check_models, horizon_option, log_options, typed_again
+from belated.cli.options import horizon_option, log_options, typed_again
 from belated.cli.outputs import may_write
 from belated.cli.terminal import friendly, out, plain
 from belated.methods import METHODS
-from belated.models import MODELS
+from belated.models import MODELS, require_installed
 
 
 @click.command("train")
@@ -68,7 +68,7 @@ def train_command(log: tuple[Path, ...], **options: Any) -> None:
     if method != "auto" and method not in METHODS:
         raise ValueError(f"--method {method} is not known; choose auto or one of {', '.join(METHODS)}.")
     if options["model"] != "auto":
-        check_models([options["model"]])
+        require_installed(options["model"])
     events = open_log(log, options).events
     asked = {
         name: options[name]

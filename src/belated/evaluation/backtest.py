@@ -25,7 +25,7 @@ from belated.data.event_log import EventLog
 from belated.data.labels import check_labels
 from belated.data.times import show_instant
 from belated.evaluation.column_findings import check_columns
-from belated.evaluation.cross_validation import Choice, choose_setting
+from belated.evaluation.cross_validation import Choice, choose_setting, chosen_value
 from belated.evaluation.cutoff_plan import plan_cutoffs
 from belated.evaluation.fitting import fit_method
 from belated.evaluation.pairs import ORACLE, Pair, check_methods, check_models, pair_up, waves
@@ -327,8 +327,7 @@ def _run_cutoff(task: _Task, wave: list[Pair], settings: Settings, progress: str
             choices = choose_setting(task.X, labels, model, methods, values, teachers)
         encoded, later = model.encode(task.X, known.weight), model.transform(task.test)
         for pair in wave:
-            choice = choices.get(pair.name)
-            value = choice.value if isinstance(choice, Choice) else pair.fallback
+            value = chosen_value(choices.get(pair.name), values)
             try:
                 with quietly() as unheard:
                     fit = fit_method(model, encoded, pair.method, labels[pair.name], value, teachers)

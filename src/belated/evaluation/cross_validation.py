@@ -44,6 +44,13 @@ class Choice:
     risks: dict[float | None, float]
 
 
+def chosen_value(choice: Choice | str | None, values: Sequence[float] | None) -> float | None:
+    """The value chosen; where the past was too short for a choice, the middle one on offer, and None where none is."""
+    if isinstance(choice, Choice):
+        return choice.value
+    return None if values is None else sorted(values)[len(values) // 2]
+
+
 def choose_setting(
     X: Any,
     labels: Mapping[str, Labels],

@@ -33,11 +33,6 @@ class Pair:
     def is_oracle(self) -> bool:
         return self.method_name == ORACLE
 
-    @property
-    def fallback(self) -> float | None:
-        """The value to take where the past is too short to choose: the middle one on offer."""
-        return None if self.values is None else sorted(self.values)[len(self.values) // 2]
-
 
 def is_oracle(name: str) -> bool:
     """Whether a pair's name means a model that knew the final labels."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from belated.data.labels import Labels
-from belated.evaluation.cross_validation import Choice, choose_setting
+from belated.evaluation.cross_validation import choose_setting, chosen_value
 from belated.evaluation.fitting import fit_method
 from belated.methods.base import Method, Taught
 from belated.models.linear import LinearModel
@@ -43,8 +43,8 @@ class Teachers:
 
     def _choose(self, method: Method, labels: Labels) -> float | None:
         model = LinearModel(tol=max(self.tol, 1e-5))
-        choice = choose_setting(self.X, {"teacher": labels}, model, {"teacher": method}, model.grid)["teacher"]
-        return choice.value if isinstance(choice, Choice) else model.grid[len(model.grid) // 2]
+        choices = choose_setting(self.X, {"teacher": labels}, model, {"teacher": method}, model.grid)
+        return chosen_value(choices["teacher"], model.grid)
 
     def _fit(self, method: Method, labels: Labels, l2: float | None, known: Bools | None) -> Taught:
         known = np.ones(len(labels.y), dtype=bool) if known is None else known

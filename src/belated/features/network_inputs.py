@@ -16,6 +16,7 @@ from belated.features.quantiles import weighted_quantiles
 from belated.typing import Floats, Ints, SmallInts
 
 Singles = NDArray[np.float32]
+_WIDE = 2000  # columns of a sparse matrix that are still written out
 
 
 @dataclass
@@ -61,18 +62,17 @@ class NetworkInputs:
                 f"NetworkModel takes sparse matrices of up to {_WIDE} columns, and X has {X.shape[1]}. Pass hashed categories as a "
                 f"FieldMatrix."
             )
-        found = cls()
+        found, numbers = cls(), None
         if nw.dependencies.is_into_dataframe(X):
             found.encoder = CodeEncoder().fit(X, sample_weight=weight)
+            matrix, categorical = found.encoder.transform(X), found.encoder.categorical_
+            numbers, codes = matrix[:, ~categorical], matrix[:, categorical].astype(np.int64)
             # One place for values that are rare or were never seen, then one for each other value and for a missing one.
-            matrix = found.encoder.transform(X)[:, found.encoder.categorical_]
-            found.kept = np.array(
-                [(np.bincount(column.astype(np.int64)) >= rare).sum() for column in matrix.T], dtype=np.int64
-            )
+            found.kept = np.array([(np.bincount(column) >= rare).sum() for column in codes.T], dtype=np.int64)
             sizes = (found.kept + 1).tolist()
             found.offsets = np.concatenate([[0], np.cumsum(sizes)])[:-1].astype(np.int64) if sizes else found.offsets
             found.size = min(int(sum(sizes)), rows)
-        numbers = found._numbers(X)
+        numbers = _numbers(X) if numbers is None else numbers
         found.edges = [_edges(column, weight, bins) for column in numbers.T]
         return found
 
@@ -82,19 +82,15 @@ class NetworkInputs:
             wrapped = X.indices % len(self.lookup) if X.n_columns > len(self.lookup) else X.indices
             return np.zeros((len(X), 0), dtype=np.float32), self.lookup[wrapped]
         if self.encoder is None:
-            return self._numbers(X).astype(np.float32), np.zeros((X.shape[0], 0), dtype=np.int64)
+            return _numbers(X).astype(np.float32), np.zeros((X.shape[0], 0), dtype=np.int64)
         matrix, categorical = self.encoder.transform(X), self.encoder.categorical_
         codes = matrix[:, categorical].astype(np.int64) + 1  # by frequency, so that the rare ones come last
         places = np.where(codes > self.kept, 0, codes) + self.offsets
         return matrix[:, ~categorical].astype(np.float32), places % self.size if self.size else places
 
-    def _numbers(self, X: Any) -> Floats:
-        if self.encoder is not None:
-            return self.encoder.transform(X)[:, ~self.encoder.categorical_]
-        return X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
 
-
-_WIDE = 2000
+def _numbers(X: Any) -> Floats:
+    return X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
 
 
 def _edges(column: Floats, weight: Floats, bins: int) -> Floats:

@@ -26,13 +26,19 @@ _LIBRARIES = {"boost": "lightgbm", "network": "torch"}
 _EXTRAS = {"boost": "boost", "network": "torch"}
 
 
+def _require_known(name: str) -> None:
+    if name not in MODELS:
+        raise ValueError(f"model={name!r} is not known; choose one of {', '.join(MODELS)}, or pass a model object.")
+
+
 def is_installed(name: str) -> bool:
     """Whether the library behind an engine is there."""
     return name not in _LIBRARIES or find_spec(_LIBRARIES[name]) is not None
 
 
 def require_installed(name: str) -> None:
-    """Say how to get the library behind an engine where it is missing."""
+    """Refuse a name that is no engine's, and say how to get the library behind one where it is missing."""
+    _require_known(name)
     if not is_installed(name):
         raise ValueError(f"the model {name!r} needs {_LIBRARIES[name]}: {how_to_install(_EXTRAS[name])}.")
 
@@ -55,8 +61,9 @@ def resolve_model(model: str | Model, **parameters: Any) -> Model:
 
     if isinstance(model, Model):
         return model
-    if not isinstance(model, str) or model not in MODELS:
-        raise ValueError(f"model={model!r} is not known; choose one of {', '.join(MODELS)}, or pass a model object.")
+    if not isinstance(model, str):
+        raise ValueError(f"model={model!r} is neither the name of a model nor one of belated's models.")
+    _require_known(model)
     file, name = MODELS[model]
     found: Model = getattr(import_module(f"belated.models.{file}"), name)(**parameters)
     return found

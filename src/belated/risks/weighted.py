@@ -64,7 +64,7 @@ class WeightedRisk(Risk):
         return (self.a * self.loss.curvature(g) + self.b * self.loss.curvature(-g))[:, None]
 
     def kinds(self) -> Ints:
-        found = np.where(self.a > 0, 1, 0) + np.where(self.b < 0, 2, 0) + np.where((self.a > 0) & (self.b > 0), 4, 0)
+        found = 3 * (self.a > 0) + np.sign(self.b).astype(np.int64) + 1
         return np.where((self.a == 0) & (self.b == 0), -1, found)
 
     def row_costs(self, margins: Floats, shared: Floats = EMPTY) -> Floats:
