@@ -150,7 +150,15 @@ def test_ascent_keeps_the_negative_part_from_sinking():
     """On few rows a network can push ConvDF's negative part far below zero; NnDF's rule for batches does not let it."""
     data = simulate(seed=7, n=400)
     X = np.random.default_rng(0).normal(size=(400, 20))
-    free = {"epochs": 60, "width": 64, "decay": 0.0, "dropout": 0.0, "learning_rate": 3e-3}
+    free = {
+        "epochs": 60,
+        "width": 64,
+        "depth": 1,
+        "decay": 0.0,
+        "dropout": 0.0,
+        "learning_rate": 1e-3,
+        "batch_size": 100,
+    }
     risk = resolve_method("convdf").risk(labels_of(data), None)
     parts = {
         str(method): risk.negative_part(fit(method, data, X=X, **free).model_.margins(X))
