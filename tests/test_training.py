@@ -34,7 +34,8 @@ def test_what_is_not_said_is_chosen():
     assert trained.classifier.model_.l2 in (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
     assert 5.0 < trained.about["window"] <= 14.0
     assert trained.classifier.horizon_ == 14.0
-    short = train(log, horizon="14d", method="rescale", lookback="10d", l2=1e-3)
+    with pytest.warns(UserWarning, match="no longer than the horizon of 14: no label is final"):
+        short = train(log, horizon="14d", method="rescale", lookback="10d", l2=1e-3)
     assert short.about["window"] <= 5.0  # methods that set the clock back need twice the window
 
 

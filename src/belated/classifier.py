@@ -8,6 +8,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
@@ -58,8 +59,8 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
     ----------
     method : str or Method
         The correction: ``"bl"``, ``"tw"``, ``"putw"``, ``"pnutw"``, ``"convdf"``, ``"nndf"``, ``"fsiw"``, ``"dfm"``,
-        ``"dfm-weibull"``, ``"dfm-piecewise"``, ``"hazard"``, ``"pu"``, ``"rescale"``, ``"stc"``, or an object such as
-        ``ConvDF(normalizer="paper")``. ``"auto"`` sets the clock back, tries the usual ones on what was known then, and takes
+        ``"dfm-weibull"``, ``"dfm-piecewise"``, ``"hazard"``, ``"pu"``, ``"rescale"``, ``"stc"``, ``"age"``,
+        ``"person-period"``, ``"soft-labels"``, or an object such as ``ConvDF(normalizer="paper")``. ``"auto"`` sets the clock back, tries the usual ones on what was known then, and takes
         dfm-piecewise unless another would clearly have predicted better what has come since
         (:mod:`belated.evaluation.method_choice`).
     window : float, optional
@@ -336,7 +337,7 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         if type(X) is dict:
             open_table(X, "X")
         # A model that takes missing values says so.
-        finite = "allow-nan" if self._takes_missing() else True
+        finite = "allow-nan" if self._takes_missing() and not sparse.issparse(X) else True
         return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=finite)
 
     def _takes_missing(self) -> bool:

@@ -15,10 +15,14 @@ def how_to_install(*extras: str) -> str:
     return f"in the clone of belated, run pip install '.[{','.join(extras)}]'"
 
 
+class MissingExtra(ValueError):
+    """A library is not there, or cannot be loaded."""
+
+
 @contextmanager
 def needs(*extras: str) -> Iterator[None]:
     """Turn a missing library into a sentence that says how to get it."""
     try:
         yield
     except ImportError as error:
-        raise ValueError(f"this needs {error.name}: {how_to_install(*extras)}.") from None
+        raise MissingExtra(f"this needs {error.name}: {how_to_install(*extras)}.") from None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 from zipfile import BadZipFile, ZipFile
 
+from belated.extras import MissingExtra
 from belated.model_schema import CLASSIFIER, FORMAT, format_of, strange_parts, trusted
 from belated.tables.writing import write_beside
 
@@ -85,6 +86,8 @@ class ModelFile:
             state = skops.io.loads(data, trusted=trusted())
             _check_state(state)
             about = json.loads(state["about"])
+        except MissingExtra as error:
+            raise ValueError(f"{path.name}: {error}") from None
         except Exception as error:
             raise ValueError(
                 f"{path.name}: a model saved by belated that was damaged or changed since ({type(error).__name__}: {error}). Train it "

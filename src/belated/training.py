@@ -12,16 +12,20 @@ from sklearn.base import clone
 from belated.classifier import DelayedFeedbackClassifier
 from belated.data.durations import DAY, parse_duration
 from belated.data.event_log import EventLog
+from belated.data.snapshot import Snapshot
 from belated.evaluation.column_findings import check_columns
 from belated.evaluation.fitting import value_of
 from belated.evaluation.window import suggest_window
 from belated.features.field_matrix import FieldMatrix
 from belated.models import open_model
 from belated.models.base import Model
-from belated.notices import logger
+from belated.notices import logger, warn
 from belated.persistence import ModelFile
 from belated.tables.frames import in_memory, kinds_of, open_table
+from belated.tables.refusal import counted
 from belated.typing import Floats
+
+_FEWEST = 30  # positives, and others, below which a model is hardly one
 
 
 class TrainedModel(ModelFile):
@@ -119,6 +123,7 @@ def train(
     history = (log.last - log.first if reach is None else min(reach, log.last - log.first)) / DAY
     days = suggest_window(snap, history) if window is None else parse_duration(window, "window", log.clock) / DAY
     engine = _engine(model, l2=l2, rounds=rounds, epochs=epochs)
+    _warn_of_too_little(snap, float(snap.elapsed.max()))
     clf = DelayedFeedbackClassifier(method, days, snap.horizon, engine).fit_snapshot(snap)
     # The features of the log have none of these words any more; those of new rows may.
     for encoder in clf.model_.encoders:
@@ -136,6 +141,23 @@ def train(
     }
     logger.info("trained: %s", about)
     return TrainedModel(clf, _kinds(log), about)
+
+
+def _warn_of_too_little(snap: Snapshot, history: float) -> None:
+    """Say what makes a model one that nobody can check."""
+    assert snap.horizon is not None
+    positive = int(snap.y.sum())
+    if history <= snap.horizon:
+        warn(
+            f"the history of {history:.3g} days is no longer than the horizon of {snap.horizon:.3g}: no label is final, so how many are still to "
+            f"come is guessed from the delays seen so far, and nothing can be compared.",
+            stacklevel=3,
+        )
+    if min(positive, len(snap) - positive) < _FEWEST:
+        warn(
+            f"of {counted(len(snap), 'row')} {positive} {'is' if positive == 1 else 'are'} positive so far: what a model learns from so few may well be chance.",
+            stacklevel=3,
+        )
 
 
 def _engine(model: str | Model, **settings: float | None) -> str | Model:

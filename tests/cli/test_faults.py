@@ -117,7 +117,7 @@ def test_an_interrupt_leaves_no_half_file(long_log, tmp_path):
     os.killpg(command.process.pid, signal.SIGINT)
     code, _, errors = command.end()
     assert code == 130, errors
-    assert "Interrupted; nothing was written." in errors and "Traceback" not in errors
+    assert "Interrupted; no file was left half written." in errors and "Traceback" not in errors
     assert sorted(p.name for p in tmp_path.iterdir()) == ["scratch"]
     assert command.is_gone()
 

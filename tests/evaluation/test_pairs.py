@@ -11,6 +11,7 @@ from belated import (
     ConvDF,
     DelayedFeedbackClassifier,
     EventLog,
+    Hazard,
     LinearModel,
     NnDF,
     SoftLabels,
@@ -167,7 +168,89 @@ def test_soft_labels_are_posteriors_within_the_horizon():
         for low, high in ((0, 2), (2, 5), (5, 10), (10, 20)):
             young = ~y & (elapsed >= low) & (elapsed < high)
             assert_allclose(soft[young].mean(), final[young].mean(), atol=slack)
-    with pytest.raises(ValueError, match="says nothing about delays"):
-        SoftLabels(BL()).labels(labels, EngineLearner(None, None, Teachers(X)))
-    with pytest.raises(ValueError, match="cross_fit=1 must be"):
-        SoftLabels(cross_fit=1).labels(labels, EngineLearner(None, None, Teachers(X)))
+    for wrong, message in (
+        (SoftLabels(BL()), "says nothing about delays"),
+        (SoftLabels("soft-labels"), "says nothing about delays"),
+        (SoftLabels("banana"), "teacher='banana' is not known"),
+        (SoftLabels(cross_fit=1), "cross_fit=1 must be"),
+        (SoftLabels(cross_fit=2.5), "cross_fit=2.5 must be"),
+        (SoftLabels(l2="x"), "l2='x' must be"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            wrong.check(labels)
+    same = check_labels(y, np.full(n, 40.0), np.where(y, wait, np.nan), None, None, 20.0)
+    with pytest.raises(ValueError, match="all rows have the same age"):
+        SoftLabels(cross_fit=3).check(same)
+
+
+def test_teachers_differ_where_their_parameters_do(log):
+    """Also where both print alike, as arrays and laws of one's own do."""
+    from belated.data.labels import check_labels
+    from belated.evaluation.teachers import Teachers
+
+    class Own(Hazard):
+        def __repr__(self, N_CHAR_MAX=700):
+            return "Own()"
+
+    snap = log.snapshot(as_of="2024-02-15", lookback="20d", horizon="10d")
+    labels = check_labels(snap.y == 1, snap.elapsed, snap.delay, None, None, 10.0)
+    teachers = Teachers(snap.X, tol=1e-5)
+    few, many = (teachers.teach(Own(intervals=count), labels, l2=1e-3) for count in (1, 8))
+    assert len(few.shared) < len(many.shared)
+
+
+def test_the_levels_of_ages_know_nothing_of_rows_left_out():
+    from belated.data.labels import check_labels
+
+    rng = np.random.default_rng(0)
+    n = 400
+    elapsed, wait = rng.uniform(0, 20, n), rng.exponential(4.0, n)
+    out = rng.uniform(size=n) < 0.3
+    for name in ("age", "person-period"):
+        found = []
+        for flip in (False, True):
+            y = (wait <= elapsed) & ~(flip & out & (elapsed < 10))
+            labels = check_labels(y, elapsed, np.where(y, wait, np.nan), None, None, 20.0)
+            risk = resolve_method(name).build_risk(labels, None)
+            fitted = risk.take(~out)
+            count = risk.occurrences.count
+            left = risk.left_out(out, fitted)
+            assert_allclose(left.occurrences.levels, fitted.occurrences.levels)
+            assert_allclose(
+                left.row_costs(np.zeros((out.sum(), count))),
+                risk.left_out(out, fitted).row_costs(np.zeros((out.sum(), count))),
+            )
+            found.append(fitted.occurrences.levels)
+        if name == "age":
+            assert_allclose(*found)
+
+
+def test_auto_for_both(log):
+    snap = log.snapshot(as_of="2024-02-25", lookback="30d", horizon="10d")
+    clf = DelayedFeedbackClassifier("auto", 5.0, model="auto").fit_snapshot(snap)
+    assert {"dfm-piecewise", "tw", "boost:soft-labels"} <= set(clf.selection_)
+    assert 0.02 < clf.predict_proba(snap.X)[:, 1].mean() < 0.5
+
+
+def test_auto_leaves_out_models_that_cannot_fit_a_method(log):
+    from belated.evaluation.method_choice import auto_pairs
+
+    with pytest.raises(ValueError, match="mini-batches"):
+        auto_pairs({"linear": LinearModel(), "boost": BoostingModel()}, NnDF(ascent=True))
+    found = auto_pairs({"linear": LinearModel(), "boost": BoostingModel()}, ConvDF(loss="double_hinge"))
+    assert [pair.model_name for pair in found] == ["linear"]
+
+
+def test_a_setting_that_was_given_is_recommended_as_it_is(log, monkeypatch):
+    found = backtest(log, model=BoostingModel(7), **ASK)
+    monkeypatch.setattr("belated.evaluation.recommendation.choose_setting", None)
+    assert found.recommend().setting == {"rounds": 7}
+
+
+def test_squared_loss_under_trees():
+    from simulate import simulate
+
+    data = simulate(seed=0, n=2000)
+    clf = DelayedFeedbackClassifier(ConvDF(loss="squared"), 5.0, 20.0, BoostingModel(60))
+    clf.fit(data.X, data.y, elapsed=data.elapsed, delay=data.delay)
+    assert np.corrcoef(clf.predict_proba(data.X)[:, 1], data.rate)[0, 1] > 0.6

@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from stubs import FIXED
 
 from belated import DelayedFeedbackClassifier, LinearModel, RiskScorer, TimeBlocks
+from belated.data.labels import check_labels
 
 
 def test_folds_hold_whole_stretches_and_every_row_once():
@@ -52,6 +53,23 @@ def test_the_risk_of_the_training_rows_is_what_was_minimised(method):
         assert_allclose(found, log_loss(data.y, p), rtol=1e-9)
     else:
         assert_allclose(found + 1e-3 * (clf.coef_**2).sum(), clf.model_.objective_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["age", "person-period"])
+def test_other_rows_are_judged_by_the_levels_that_were_learned(method):
+    data, other = simulate(seed=0, n=3000), simulate(seed=5, n=60)
+    clf = DelayedFeedbackClassifier(method, 5.0, 20.0, LinearModel(l2=1e-4))
+    clf.fit(data.X, data.y, elapsed=data.elapsed, delay=data.delay)
+    again = clf.risk(data.X, data.y, elapsed=data.elapsed, delay=data.delay)
+    risk = clf.method_.build_risk(check_labels(data.y == 1, data.elapsed, data.delay, None, 5.0, 20.0), None)
+    assert_allclose(again, risk.row_costs(clf.model_.margins(data.X)).sum(), rtol=1e-9)
+    # A few rows, of few ages: their own quantiles and rates would be others.
+    young = other.elapsed < 8
+    parts = [np.flatnonzero(young), *np.array_split(np.flatnonzero(young), 3)]
+    few, *thirds = (
+        clf.risk(other.X[at], other.y[at], elapsed=other.elapsed[at], delay=other.delay[at]) * len(at) for at in parts
+    )
+    assert_allclose(few, sum(thirds), rtol=1e-9)
 
 
 def test_without_times_it_is_the_log_loss():

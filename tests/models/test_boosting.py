@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from belated import DFM, BoostingModel, CodeEncoder, DelayedFeedbackClassifier, 
 from belated.data.labels import check_labels
 from belated.evaluation.fitting import fit_path
 from belated.methods import METHODS, resolve_method
-from belated.models.tree_text import check_trees
+from belated.models.tree_text import rewritten
 from belated.risks.weighted import WeightedRisk
 
 lightgbm = pytest.importorskip("lightgbm", reason="LightGBM is not installed, or libgomp is missing")
@@ -165,6 +166,8 @@ def test_arrays_with_missing_values():
         assert np.isfinite(fit(method, data, X=X).predict_proba(X)).all()
     with pytest.raises(ValueError, match="NaN"):
         DelayedFeedbackClassifier("bl", model=LinearModel()).fit(X, data.y)
+    with pytest.raises(ValueError, match="NaN"):
+        fit("bl", data, X=sparse.csr_array(X))  # zeros and missing values of sparse matrices are easily confused
 
 
 def test_fields_and_sparse_matrices():
@@ -189,21 +192,61 @@ def test_monotone_columns():
         model = BoostingModel(100, monotone={"price": sign})
         p = DelayedFeedbackClassifier("bl", model=model).fit(table, y).predict_proba(line)[:, 1]
         assert (sign * np.diff(p) >= 0).all()
-    for wrong, message in (({"cost": 1}, "no column of X"), ({"city": 1}, "have no order"), ([1], "1 entries")):
+    wrongs = (
+        ({"cost": 1}, "no column of X"),
+        ({"city": 1}, "have no order"),
+        ([1, 0, 0], "have no order"),
+        ([1], "1 entries"),
+        ({"price": 0.5}, "0.5 for price"),
+        ({"price": "up"}, "'up' for price"),
+        ([0, 3, 0], "3 for price"),
+    )
+    for wrong, message in wrongs:
         with pytest.raises(ValueError, match=message):
             DelayedFeedbackClassifier("bl", model=BoostingModel(5, monotone=wrong)).fit(table, y)
 
 
-def test_age_is_monotone():
-    data = simulate(seed=9, n=3000)
-    margins = fit("age", data).model_.margins(data.X)
-    assert margins.shape == (3000, 10)
+def test_age_is_monotone_in_sum_with_its_level():
+    """Fast rows are all there at once, slow ones rise for long: with age, the sum may only rise, each at its own pace."""
+    rng = np.random.default_rng(9)
+    n = 20_000
+    X, elapsed = rng.integers(0, 2, (n, 1)).astype(float), rng.uniform(0, 20, n)
+    wait = rng.exponential(np.where(X[:, 0] == 1, 0.3, 6.0))
+    final = (rng.uniform(size=n) < 0.3) & (wait <= 20.0)
+    y = final & (wait <= elapsed)
+    model = BoostingModel(300, min_data_in_leaf=20, feature_fraction=1.0)
+    clf = DelayedFeedbackClassifier("age", 10.0, 20.0, model).fit(
+        X, y, elapsed=elapsed, delay=np.where(y, wait, np.nan)
+    )
+    ends = np.array([[0.0], [1.0]])
+    totals = clf.model_.margins(ends) + clf.link_.levels
+    assert totals.shape == (2, 10) and (np.diff(totals, axis=1) >= -1e-9).all()
+    for value, p in zip(ends[:, 0], clf.predict_proba(ends)[:, 1], strict=True):
+        # The last group is the oldest tenth of ages, in which nearly all of them have come.
+        assert abs(p - y[(X[:, 0] == value) & (elapsed > 18)].mean()) < 0.02
+
+
+def test_monotone_columns_are_those_of_the_first_margin_alone():
+    """An auxiliary model, or the second part of STC, may well fall with what the rate rises with."""
+    data = simulate(seed=18, n=3000)
+    signs = [1] * WIDTH
+    for method in ("fsiw", "stc", "dfm"):
+        clf = fit(method, data, monotone=signs, delay_model="full")
+        line = np.zeros((40, WIDTH))
+        line[:, 0] = np.linspace(-3, 3, 40)
+        margins = clf.model_.margins(line)
+        assert (np.diff(margins[:, 0]) >= -1e-12).all()
+        if method != "fsiw":
+            falls = [np.diff(clf.model_.margins(np.eye(WIDTH)[j] * line[:, :1])[:, 1]).min() for j in range(WIDTH)]
+            assert min(falls) < 0
 
 
 def test_shap_values_add_up_to_the_margin():
     data = simulate(seed=10, n=1500)
     clf = fit("convdf", data)
     assert_allclose(clf.model_.shap_values(data.X).sum(axis=1), clf.model_.margins(data.X)[:, 0], atol=1e-6)
+    thin = sparse.csr_array(data.X)
+    assert_allclose(fit("convdf", data, X=thin).model_.shap_values(thin), clf.model_.shap_values(data.X), atol=1e-9)
     with pytest.raises(ValueError, match="one for each group"):
         fit("age", data).model_.shap_values(data.X)
 
@@ -231,7 +274,6 @@ def test_what_it_cannot_do_is_said_before_it_begins():
         ({"delay_model": "deep"}, "bl", "delay_model='deep' is not known"),
         ({"categories": "hash"}, "bl", "categories='hash' is not known"),
         ({"rounds": -1}, "bl", "rounds=-1 must be"),
-        ({"params": {"linear_tree": True}}, "bl", "linear_tree"),
     ]
     for parameters, method, message in cases:
         with pytest.raises(ValueError, match=message):
@@ -252,31 +294,91 @@ def test_a_file_gives_the_same_model_back(method, tmp_path):
 
 def test_damaged_trees_are_refused_before_they_are_read():
     data = simulate(seed=15, n=2000)
-    text = fit("bl", data).model_.__getstate__()["boosters_"][0]
-    check_trees(text, WIDTH)
+    model = fit("bl", data).model_
+    text = model.__getstate__()["boosters_"][0]
+    again = lightgbm.Booster(model_str=rewritten(text, WIDTH))
+    assert_array_equal(again.predict(data.X), model.boosters_[0].predict(data.X))
+    assert rewritten(rewritten(text, WIDTH), WIDTH) == rewritten(text, WIDTH)
     table, y = make_table()
     native = DelayedFeedbackClassifier("bl", model=BoostingModel(20, categories="native")).fit(table, y).model_
-    check_trees(native.__getstate__()["boosters_"][0], 3)
+    native_text = native.__getstate__()["boosters_"][0]
+    assert "num_cat=1" in native_text
+    rewritten(native_text, 3)
     damages = [
         ("left_child=", "left_child=999 "),
         ("split_feature=", "split_feature=77 "),
-        ("max_feature_idx=5", "max_feature_idx=9"),
-        ("num_class=1", "num_class=3"),
         ("is_linear=0", "is_linear=1"),
-        ("Tree=1\n", "Tree=5\n"),
+        ("\nTree=1\n", "\nTree=5\n"),
         ("end of trees", "Tree=99"),
         ("num_leaves=15", "num_leaves=14"),
+        ("num_leaves=15", "num_leaves=1_5"),
+        ("num_leaves=15", "num_leaves=15\x0cnum_leaves=3"),
+        ("num_leaves=15", "num_leaves=15\u2028"),
+        ("num_leaves=15", "num_leaves=15\nnum_leaves=15"),
+        ("num_leaves=15", "num_leaves=15\nleaf_const=0"),
+        ("leaf_value=", "leaf_value=nan "),
+        ("shrinkage=", "shrinkage=inf"),
+        ("end of trees\n", "end of trees\n\nTree=60\nnum_leaves=1\n"),
     ]
     for old, new in damages:
         assert old in text
-        with pytest.raises((ValueError, KeyError)):
-            check_trees(text.replace(old, new, 1), WIDTH)
-    line = next(line for line in text.splitlines() if line.startswith("left_child="))
-    first, rest = line.split(" ", 1)
-    back = f"left_child=0 {rest}"  # the root as its own child
-    assert len(back) == len(line) and first != "left_child=0"
+        with pytest.raises(ValueError, match="tree"):
+            rewritten(text.replace(old, new, 1), WIDTH)
+    fields = {name: values for name, _, values in (line.partition("=") for line in text.split("\n")[::-1])}
+    for name in ("left_child", "leaf_value", "threshold"):
+        words = fields[name].split(" ")
+        values = {
+            "left_child": ("0", "0.5", "1e0", "-99"),
+            "leaf_value": ("nan", "inf", "1e308"),
+            "threshold": ("nan", "x"),
+        }
+        for value in values[name]:
+            with pytest.raises(ValueError, match="tree"):
+                rewritten(text.replace(fields[name], " ".join([value, *words[1:]])), WIDTH)
+    shared = text.replace(fields["left_child"], fields["right_child"])  # two ways to one node: hours of SHAP values
     with pytest.raises(ValueError, match="leads nowhere"):
-        check_trees(text.replace(line, back, 1), WIDTH)
+        rewritten(shared, WIDTH)
+
+
+def test_parameters_that_are_not_passed_on():
+    data = simulate(seed=16, n=500)
+    for name in ("objective", "application", "metric", "num_class", "boosting", "linear_tree", "banana"):
+        with pytest.raises(ValueError, match=f"params has {name!r}, which is not passed on"):
+            fit("bl", data, params={name: 1})
+    for name, own in (("eta", "learning_rate"), ("max_leaves", "num_leaves"), ("n_jobs", "threads"), ("seed", "seed")):
+        with pytest.raises(ValueError, match=rf"use BoostingModel\({own}="):
+            fit("bl", data, params={name: 1})
+    with pytest.raises(ValueError, match="must be a mapping"):
+        fit("bl", data, params=[1])
+    with pytest.raises(ValueError, match="LightGBM refuses"):
+        fit("bl", data, params={"max_bin": 1})
+    flat = fit("bl", data, params={"min_gain_to_split": 1e9})
+    assert np.ptp(flat.predict_proba(data.X)[:, 1]) == 0
+    wrong = {
+        "learning_rate": (0, -1, float("nan"), "x", True),
+        "num_leaves": (1, 2.5, None),
+        "min_data_in_leaf": (-1,),
+        "feature_fraction": (0, 1.5),
+        "bagging_fraction": (-0.1, "all"),
+        "threads": (0,),
+        "rounds": (True, 2.5),
+    }
+    for name, values in wrong.items():
+        for value in values:
+            with pytest.raises(ValueError, match=f"{name}="):
+                fit("bl", data, **{name: value})
+    assert fit("bl", data, rounds=np.int64(3)).model_.rounds == 3
+
+
+@pytest.mark.parametrize("method", ["bl", "dfm-piecewise", "fsiw", "stc", "soft-labels", "hazard"])
+def test_columns_without_anything_to_split(method, tmp_path):
+    data = simulate(seed=17, n=2000)
+    clf = fit(method, data, X=np.ones((2000, 2)))
+    p = clf.predict_proba(np.ones((5, 2)))[:, 1]
+    assert np.ptp(p) == 0 and abs(p[0] - data.truth.mean()) < 0.1
+    assert clf.model_.feature_importances_.tolist() == [0, 0]
+    clf.save(tmp_path / "m.skops")
+    assert_array_equal(load(tmp_path / "m.skops").predict_proba(np.ones((5, 2)))[:, 1], p)
 
 
 def test_codes_follow_frequency():
@@ -288,3 +390,12 @@ def test_codes_follow_frequency():
     assert encoder.categorical_.tolist() == [True, False]
     words = CodeEncoder(na=["?"]).fit(table)
     assert_array_equal(words.transform(table.assign(c="?"))[:, 0], np.full(7, 3.0))
+
+
+def test_a_file_says_which_library_it_needs(tmp_path, monkeypatch):
+    data = simulate(seed=19, n=500)
+    fit("bl", data).save(tmp_path / "m.skops")
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    with pytest.raises(ValueError, match=r"m\.skops: this needs lightgbm: ") as caught:
+        load(tmp_path / "m.skops")
+    assert "damaged" not in str(caught.value)

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from simulate import simulate
 
-from belated import DelayedFeedbackClassifier, FieldMatrix, NetworkModel, NnDF
+from belated import ConvDF, DelayedFeedbackClassifier, FieldMatrix, NetworkModel, NnDF, load
 from belated.data.labels import check_labels
 from belated.methods import METHODS, resolve_method
 from belated.models.minibatches import MiniBatches
@@ -76,9 +76,66 @@ def test_a_training_that_was_interrupted_ends_as_if_it_had_not(tmp_path):
         assert_array_equal(resumed.predict_proba(data.X), whole)
         assert len(resumed.model_.curve_) == 5
         file.unlink()
-    fit("bl", data, checkpoint=file)
-    with pytest.raises(ValueError, match="of a training with other rows or parameters"):
-        fit("tw", data, checkpoint=file)
+    # One that was finished makes room for another; one that was not is in the way.
+    fit("bl", data, epochs=3, checkpoint=file)
+    assert len(fit("tw", data, epochs=2, checkpoint=file).model_.curve_) == 2
+    state = torch.load(file, weights_only=True)
+    torch.save({**state, "asked": 9}, file)
+    with pytest.raises(ValueError, match="of an interrupted training with other rows or parameters"):
+        fit("bl", data, checkpoint=file)
+    file.write_bytes(b"something else")
+    with pytest.raises(ValueError, match="is no checkpoint, or a damaged one"):
+        fit("bl", data, checkpoint=file)
+
+
+def test_fewer_epochs_than_a_checkpoint_has_are_trained_anew(tmp_path):
+    data, file = simulate(seed=1, n=1000), tmp_path / "state.pt"
+    fit("bl", data, epochs=6, checkpoint=file)
+    few = fit("bl", data, epochs=2, checkpoint=file)
+    assert len(few.model_.curve_) == 2
+    assert_array_equal(few.predict_proba(data.X), fit("bl", data, epochs=2).predict_proba(data.X))
+    few.save(tmp_path / "m.skops")  # a path is as good as its text
+    assert_array_equal(load(tmp_path / "m.skops").predict_proba(data.X), few.predict_proba(data.X))
+
+
+def test_large_numbers_keep_their_differences():
+    data = simulate(seed=9, n=2000)
+    plain = fit("bl", data, epochs=5).predict_proba(data.X)[:, 1]
+    for move in (1e8, -1e12):
+        moved = np.round(data.X, 3) + move
+        assert np.corrcoef(fit("bl", data, X=moved, epochs=5).predict_proba(moved)[:, 1], plain)[0, 1] > 0.98
+    huge = data.X * 1e200
+    assert_allclose(fit("bl", data, X=huge, epochs=5).predict_proba(huge)[:, 1], plain, atol=1e-3)
+
+
+def test_rare_values_are_rare_by_weight_whatever_its_scale():
+    from belated.features.network_inputs import NetworkInputs
+
+    table = pd.DataFrame({"c": ["a"] * 60 + ["b"] * 30 + ["c"] * 10})
+    for weight, kept in ((np.ones(100), 1), (np.full(100, 1e-9), 1), (np.r_[np.ones(90), np.full(10, 20.0)], 1)):
+        found = NetworkInputs.learn(table, weight, 1000, 16, 50)
+        assert found.kept.tolist() == [kept]
+    assert found.encoder.transform(table.iloc[-1:])[0, 0] == 0  # now the most frequent, and the one that is kept
+
+
+@pytest.mark.parametrize("loss", ["squared", "double_hinge"])
+def test_other_losses(loss):
+    data = simulate(seed=10, n=2000)
+    clf = fit(ConvDF(loss=loss), data, epochs=10)
+    assert np.corrcoef(clf.decision_function(data.X), data.rate)[0, 1] > 0.5
+
+
+def test_a_model_of_a_gpu_predicts_without_one(tmp_path):
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    data = simulate(seed=11, n=500)
+    clf = fit("bl", data, epochs=2)
+    expected = clf.predict_proba(data.X)
+    clf.model_.set_params(device="cuda")
+    clf.save(tmp_path / "m.skops")
+    assert_array_equal(load(tmp_path / "m.skops").predict_proba(data.X), expected)
+    with pytest.raises(ValueError, match="no CUDA device"):
+        fit("bl", data, device="cuda")
 
 
 def test_the_training_curve_falls_and_seeds_matter():
@@ -174,6 +231,12 @@ def test_what_cannot_be_is_said():
         ({"delay_model": "deep"}, "delay_model="),
         ({"width": 0}, "width=0"),
         ({"epochs": -1}, "epochs=-1"),
+        ({"epochs": True}, "epochs=True"),
+        ({"decay": -1}, "decay=-1"),
+        ({"learning_rate": 0}, "learning_rate=0"),
+        ({"dropout": 2}, "dropout=2"),
+        ({"module": "x"}, "module='x' must be"),
+        ({"seed": None}, "seed=None"),
     ):
         with pytest.raises(ValueError, match=message):
             fit("bl", data, **more)

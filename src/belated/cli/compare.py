@@ -93,7 +93,7 @@ def compare_command(log: tuple[Path, ...], **options: Any) -> None:
     belated compare clicks.parquet --horizon 30d --models linear,boost --budget 10m
     """
     from belated.cli.open_log import open_log
-    from belated.data.durations import duration_text, parse_budget
+    from belated.data.durations import duration_text, in_short, parse_budget
 
     for name in options["methods"] or ():
         resolve_method(name)
@@ -109,7 +109,7 @@ def compare_command(log: tuple[Path, ...], **options: Any) -> None:
     def train(summary: dict[str, Any]) -> str:
         """The command that trains what a comparison recommends, on as many days as it tested."""
         advice, same = summary["recommendation"], only(options, (*LOG_OPTIONS, "horizon"))
-        days = {"lookback": duration_text(summary["settings"]["lookback"]), "window": duration_text(advice["window"])}
+        days = {"lookback": in_short(summary["settings"]["lookback"]), "window": duration_text(advice["window"])}
         setting = {name: f"{value:g}" for name, value in advice["setting"].items()}
         model = {} if advice["model"] == "linear" else {"model": advice["model"]}
         chosen = {"method": advice["method"], **model, **days, **setting, "model_file": "model.skops"}

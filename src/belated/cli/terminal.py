@@ -37,7 +37,7 @@ def friendly(command: Callable[..., Any]) -> Callable[..., Any]:
         except KeyboardInterrupt:
             cache = kwargs.get("cache")
             kept = (
-                "nothing was written"
+                "no file was left half written"
                 if cache is None
                 else f"what is finished is in {cache}, and the same command goes on there"
             )

@@ -148,6 +148,16 @@ def duration_text(days: float) -> str:
     return f"{micros / DAY:.15g}d" if micros > _UNITS["min"][0] else f"{micros / 1e6:.6f}s"
 
 
+def in_short(days: float) -> str:
+    """The same, but where it is long and no whole number of minutes, up to the next whole hour.
+
+    >>> in_short(7.161), in_short(7.0)
+    ('172h', '7d')
+    """
+    text = duration_text(days)
+    return f"{math.ceil(days * 24)}h" if days > 1 and "." in text else text
+
+
 def _hint(value: Any, name: str) -> str:
     """What a duration would be as a number of days."""
     try:
@@ -162,7 +172,7 @@ def parse_budget(value: Any) -> float:
     >>> parse_budget("10m"), parse_budget("1.5h"), parse_budget(30)
     (600.0, 5400.0, 30.0)
     """
-    if isinstance(value, str) and re.fullmatch(r"\s*[0-9.]+\s*m\s*", value):
+    if isinstance(value, str) and re.fullmatch(r"\s*-?[0-9.]+\s*m\s*", value):
         value = value.strip() + "in"
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = timedelta(seconds=value)

@@ -17,7 +17,6 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from belated.data.durations import DAY, parse_budget, parse_duration
@@ -76,7 +75,7 @@ class Backtest:
     @property
     def methods(self) -> list[str]:
         """Methods, or pairs of model and method, that could be fitted at every cut-off; the oracle of a model last."""
-        return [name for name in self.cutoffs[0].p if all(name in cutoff.p for cutoff in self.cutoffs)]
+        return [name for name in self.pairs if all(name in cutoff.p for cutoff in self.cutoffs)]
 
     @property
     def failed(self) -> dict[str, str]:
@@ -166,7 +165,8 @@ def backtest(
     group : str, optional
         A feature by which to break calibration down.
     model : Model, optional
-        By default ``LinearModel(tol=1e-5)``: a finer tolerance changes no score that can be seen.
+        By default ``LinearModel(tol=1e-5)``: a finer tolerance changes no score that can be seen. Its l2 is chosen from ``l2``, whatever
+        the model says; rounds or epochs that a model has are kept.
     models : names, or a mapping of names to models, optional
         Several engines instead of one, as in ``["linear", "boost"]``: every method under each of them. The methods of the first
         keep their names, the others are called ``"boost:tw"`` and so on.
@@ -318,7 +318,7 @@ def _run_cutoff(task: _Task, wave: list[Pair], settings: Settings, progress: str
     known = check_labels(y, task.elapsed, task.delay, None, settings.window, settings.horizon)
     final = check_labels(task.final, task.elapsed, np.where(task.final, 0.0, np.nan))
     labels = {pair.name: final if pair.is_oracle else replace(known, window=pair.window) for pair in wave}
-    methods, model, values = {pair.name: pair.method for pair in wave}, clone(wave[0].model), wave[0].values
+    methods, model, values = {pair.name: pair.method for pair in wave}, wave[0].model.unattended(), wave[0].values
     result = CutoffResult(task.as_of, len(y), int(y.sum()), task.test_y, task.days, task.group)
     with quietly():
         teachers = Teachers(task.X, tol=1e-5)

@@ -192,9 +192,9 @@ def _risks_left_out(folds: _Folds, fold: _Fold, candidate: _Candidate, values: l
     """The risk of each stretch that a fold leaves out, at each value, under a model of the other rows."""
     stretch, left = folds.stretch[fold.out], None
     inside = np.unique(stretch)
-    for risk, model in _fits(folds, fold, candidate, values):
+    for risk, fitted, model in _fits(folds, fold, candidate, values):
         # A risk with learned weights depends on l2 itself. All values are judged by the first, the most regularised.
-        left = risk.take(fold.out) if left is None else left
+        left = risk.left_out(fold.out, fitted) if left is None else left
         margins, costs = model.margins(fold.later), np.zeros(STRETCHES)
         costs += np.bincount(stretch, left.left_out_costs(margins, model.shared_), STRETCHES)
         costs[inside] += _below_zero(left, margins) / len(inside)
@@ -217,8 +217,8 @@ def _below_zero(risk: Risk, margins: Floats) -> float:
 
 def _fits(
     folds: _Folds, fold: _Fold, candidate: _Candidate, values: list[float | None]
-) -> Iterator[tuple[Risk, Model]]:
-    """The risk of all rows, and models of those that are not left out; auxiliary models see no more than they do."""
+) -> Iterator[tuple[Risk, Risk, Model]]:
+    """The risk of all rows, that of those not left out, and models of these; auxiliary models see no more than they do."""
     # Weights are such that a risk is an average of rows, so that l2 means the same for some rows as for all.
     factor = candidate.labels.total / candidate.labels.weight[~fold.out].sum()
     method, risk = candidate.method, candidate.risk
@@ -226,13 +226,15 @@ def _fits(
         risk = method.build_risk(candidate.labels, _learner(folds, fold, method, None))
         require_probabilities(risk)
     if risk is not None and values != [None]:
-        for model in fold.model.path(fold.encoded, risk.take(~fold.out, factor), values):
-            yield risk, model
+        some = risk.take(~fold.out, factor)
+        for model in fold.model.path(fold.encoded, some, values):
+            yield risk, some, model
         return
     for value in values:
         one = risk or method.build_risk(candidate.labels, _learner(folds, fold, method, value))
         require_probabilities(one)
-        yield one, with_setting(fold.model, value).fit(fold.encoded, one.take(~fold.out, factor))
+        some = one.take(~fold.out, factor)
+        yield one, some, with_setting(fold.model, value).fit(fold.encoded, some)
 
 
 def _learner(folds: _Folds, fold: _Fold, method: Method, value: float | None) -> Learner:

@@ -21,6 +21,7 @@ from sklearn.base import clone
 
 from belated.data.labels import Labels
 from belated.data.time_grid import grid_step, whole_steps
+from belated.evaluation.compatibility import why_not
 from belated.evaluation.cross_validation import Choice, choose_setting
 from belated.evaluation.delay_curve import delay_curve
 from belated.evaluation.fitting import fit_method, value_of
@@ -55,17 +56,24 @@ class MethodChoice:
 
 
 def auto_pairs(engines: Mapping[str, Model], method: Method | None = None) -> list[Pair]:
-    """What to try: one method under each engine, or the usual ones; the first is taken unless another is clearly better."""
+    """What to try: one method under each engine that can fit it, or the usual ones; the first is taken unless another is clearly better."""
     pairs: list[Pair] = []
+    refused: list[str] = []
     for model_name, model in engines.items():
         values = model.grid if model.setting is not None and value_of(model) is None else None
         if method is not None:
-            pairs.append(Pair(model_name, "method", model_name, method, model, values))
+            reason = why_not(method, model)
+            if reason is None:
+                pairs.append(Pair(model_name, type(method).__name__, model_name, method, model, values))
+            else:
+                refused.append(reason)
             continue
         first = not pairs
         for name in AUTO if first else AUTO_MORE:
             full = name if first else f"{model_name}:{name}"
             pairs.append(Pair(full, name, model_name, resolve_method(name), model, values))
+    if not pairs:
+        raise ValueError(refused[0])
     return sorted(pairs, key=lambda pair: pair.name != USUAL)
 
 

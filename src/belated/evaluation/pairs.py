@@ -40,7 +40,7 @@ def is_oracle(name: str) -> bool:
 
 
 def pair_up(methods: dict[str, Method], models: dict[str, Model], l2: Sequence[float] | None) -> list[Pair]:
-    """Every method under every model that can take it, and an oracle of each model."""
+    """Every method under every model, and an oracle of each model; what does not go together fails when its turn comes."""
     pairs = []
     for k, (model_name, model) in enumerate(models.items()):
         values = _values(model, l2)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import clone
 
 from belated.data.durations import DAY
 from belated.data.labels import check_labels
 from belated.evaluation.cross_validation import Choice, choose_setting
+from belated.evaluation.fitting import value_of
 from belated.evaluation.intervals import confidence_above_zero, inflation, mean_interval, ratio_interval
 from belated.evaluation.metrics import log_losses
 from belated.evaluation.pairs import is_oracle
@@ -186,11 +186,13 @@ def _is_small(bl: Floats, oracle: Floats) -> bool:
 def _value_now(backtest: Backtest, name: str) -> float | None:
     """By cross-validation at the end of the log; where that cannot be done, as at the last cut-off."""
     log, settings, pair = backtest.log, backtest.settings, backtest.pairs[name]
+    if pair.values is None:
+        return value_of(pair.model)
     snap = log.latest(round(settings.lookback * DAY), round(settings.horizon * DAY))
     y = snap.y == 1
     if y.any() and not y.all():
         labels = check_labels(y, snap.elapsed, snap.delay, None, pair.window, settings.horizon)
-        engine, teachers = clone(pair.model), Teachers(snap.X)
+        engine, teachers = pair.model.for_trials(), Teachers(snap.X)
         choice = choose_setting(snap.X, {name: labels}, engine, {name: pair.method}, pair.values, teachers)[name]
         if isinstance(choice, Choice) and choice.value is not None:
             return choice.value
@@ -225,6 +227,8 @@ def _why(
             f"them all (oracle) would have given {oracle.mean():.4f}{_range(bl - oracle)}. "
             f"{'Stay with bl.' if best == 'bl' else f'{best} has {own:.4f}, the lowest of {len(fit.names)}; its gain is {gain}.'}"
         )
+    if fit.names == ["bl"]:
+        return f"Only bl was tried: {past} its log loss is {bl.mean():.4f}; knowing all labels would have given {oracle.mean():.4f}."
     if best == "bl":
         return (
             f"No correction beats taking labels as they stand (bl): {past} its log loss is {bl.mean():.4f}, the lowest; knowing all "

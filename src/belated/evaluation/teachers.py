@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import joblib
 import numpy as np
 
 from belated.data.labels import Labels
@@ -32,7 +33,7 @@ class Teachers:
 
     def teach(self, method: Method, labels: Labels, known: Bools | None = None, l2: float | None = None) -> Taught:
         """What a method believes of all rows when it is fitted on those in ``known``, by default all."""
-        name = (repr(method), labels.window, l2)
+        name = joblib.hash((type(method).__qualname__, method.get_params(), labels.window, l2))
         key = (name, None if known is None else known.tobytes())
         if key not in self._taught:
             with quietly():

@@ -1,4 +1,4 @@
-"""What a network sees of rows: numbers as they are, and categories as places in one table of embeddings."""
+"""What a network sees of rows: numbers by their quantiles, and categories as places in one table of embeddings."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _WIDE = 2000  # columns of a sparse matrix that are still written out
 
 @dataclass
 class NetworkInputs:
-    """How rows become numbers (n, d), NaN where missing, and places (n, k) in a table of ``size`` embeddings.
+    """How rows become numbers (n, d) from 0 to 1, NaN where missing, and places (n, k) in a table of ``size`` embeddings.
 
     Attributes
     ----------
     encoder : CodeEncoder or None
         Of tables.
     edges : list of arrays
-        For each number the quantiles between which it is spread out; see :func:`spread`.
+        For each number its quantiles. The share of them that it has passed is what the network sees, straight in between.
     offsets, kept : arrays of shape (k,)
         Where the places of each column of categories begin, and how many of its values have one of their own.
     size : int
@@ -48,12 +48,13 @@ class NetworkInputs:
     def learn(cls, X: Any, weight: Floats, rows: int, bins: int, rare: int) -> NetworkInputs:
         """From training rows, for a table of at most ``rows`` embeddings, and numbers in ``bins`` ranges.
 
-        Values that occur less than ``rare`` times share a place.
+        Values that occur less than ``rare`` times share a place; weights count as repetitions, whatever their scale.
         """
+        times = weight * (len(weight) / weight.sum())
         if isinstance(X, FieldMatrix):
-            often = np.zeros(min(rows, X.n_columns), dtype=np.int64)
+            often = np.zeros(min(rows, X.n_columns))
             for column in X.indices.T:
-                often += np.bincount(column % len(often), minlength=len(often))
+                often += np.bincount(column % len(often), times, minlength=len(often))
             lookup = np.where(often >= rare, np.cumsum(often >= rare), 0).astype(np.int32)
             offsets = np.zeros(X.n_fields, dtype=np.int64)
             return cls(offsets=offsets, size=int(lookup.max()) + 1, lookup=lookup)
@@ -68,7 +69,7 @@ class NetworkInputs:
             matrix, categorical = found.encoder.transform(X), found.encoder.categorical_
             numbers, codes = matrix[:, ~categorical], matrix[:, categorical].astype(np.int64)
             # One place for values that are rare or were never seen, then one for each other value and for a missing one.
-            found.kept = np.array([(np.bincount(column) >= rare).sum() for column in codes.T], dtype=np.int64)
+            found.kept = np.array([(np.bincount(column, times) >= rare).sum() for column in codes.T], dtype=np.int64)
             sizes = (found.kept + 1).tolist()
             found.offsets = np.concatenate([[0], np.cumsum(sizes)])[:-1].astype(np.int64) if sizes else found.offsets
             found.size = min(int(sum(sizes)), rows)
@@ -82,11 +83,18 @@ class NetworkInputs:
             wrapped = X.indices % len(self.lookup) if X.n_columns > len(self.lookup) else X.indices
             return np.zeros((len(X), 0), dtype=np.float32), self.lookup[wrapped]
         if self.encoder is None:
-            return _numbers(X).astype(np.float32), np.zeros((X.shape[0], 0), dtype=np.int64)
+            return self._positions(_numbers(X)), np.zeros((X.shape[0], 0), dtype=np.int64)
         matrix, categorical = self.encoder.transform(X), self.encoder.categorical_
         codes = matrix[:, categorical].astype(np.int64) + 1  # by frequency, so that the rare ones come last
         places = np.where(codes > self.kept, 0, codes) + self.offsets
-        return matrix[:, ~categorical].astype(np.float32), places % self.size if self.size else places
+        return self._positions(matrix[:, ~categorical]), places % self.size if self.size else places
+
+    def _positions(self, numbers: Floats) -> Singles:
+        """Where numbers lie between their quantiles, from 0 to 1; in double precision until then."""
+        found = np.empty(numbers.shape, dtype=np.float32)
+        for k, edges in enumerate(self.edges):
+            found[:, k] = np.interp(numbers[:, k], edges, np.linspace(0.0, 1.0, len(edges)))
+        return found
 
 
 def _numbers(X: Any) -> Floats:

@@ -8,7 +8,9 @@ from belated.data.labels import Labels
 from belated.features.quantiles import weighted_quantiles
 from belated.methods.base import Learner, Method
 from belated.risks.base import Risk
-from belated.risks.occurring import LastGroup, OccurringRisk, weighted_occurrences
+from belated.risks.links import Link
+from belated.risks.occurring import LastGroup, OccurringRisk, levels_of
+from belated.typing import Floats
 
 
 class Age(Method):
@@ -29,12 +31,25 @@ class Age(Method):
         self.bins = bins
 
     def risk(self, labels: Labels, learner: Learner) -> Risk:
-        assert labels.elapsed is not None
         if self.bins < 2:
             raise ValueError(f"bins={self.bins!r} must be at least 2.")
-        ages = labels.elapsed if labels.horizon is None else np.minimum(labels.elapsed, labels.horizon)
+        ages = _ages(labels)
         edges = weighted_quantiles(ages, labels.weight, self.bins) + labels.tie_width
-        group = np.searchsorted(edges, ages)
-        rows, share = np.arange(len(ages)), labels.weight / labels.total
-        found, levels = weighted_occurrences(rows, group, share, labels.y, increasing=True)
-        return OccurringRisk(found, LastGroup(float(levels[-1])))
+        edges = edges[edges < ages.max()]
+        levels = levels_of(np.searchsorted(edges, ages), labels.weight, labels.y, len(edges) + 1)
+        return _risk(labels, LastGroup(edges, levels))
+
+    def risk_of_others(self, labels: Labels, link: Link, learner: Learner) -> Risk:
+        if not isinstance(link, LastGroup):  # fitted without times
+            return super().risk_of_others(labels, link, learner)
+        return _risk(labels, link)
+
+
+def _ages(labels: Labels) -> Floats:
+    assert labels.elapsed is not None
+    return labels.elapsed if labels.horizon is None else np.minimum(labels.elapsed, labels.horizon)
+
+
+def _risk(labels: Labels, link: LastGroup) -> Risk:
+    group, share = np.searchsorted(link.edges, _ages(labels)), labels.weight / labels.total
+    return OccurringRisk(np.arange(len(group)), group, share, labels.y, True, link)

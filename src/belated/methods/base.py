@@ -52,6 +52,7 @@ class Method(BaseEstimator):
     has_auxiliary_fits: ClassVar[bool] = False  # asks the model to fit something else first
     has_groups: ClassVar[bool] = False  # its risk has rows that occur in groups
     has_teacher: ClassVar[bool] = False  # asks for a linear model of another method first
+    has_delay_law: ClassVar[bool] = False  # its link knows how many positives are still to come, so it can teach
 
     @property
     def needs_times(self) -> bool:

@@ -77,6 +77,7 @@ class DFM(Method):
     """
 
     needs_delay = True
+    has_delay_law = True
 
     def __init__(self, delay: str | DelayLaw = "exponential", intervals: int = 8, smoothing: float = 0.1) -> None:
         self.delay = delay

@@ -10,7 +10,9 @@ from belated.data.labels import Labels
 from belated.methods.base import Learner, Method
 from belated.methods.delay_model import check_delays, event_times, piecewise_law
 from belated.risks.base import Risk
-from belated.risks.occurring import AnyGroup, OccurringRisk, weighted_occurrences
+from belated.risks.delays import EventTimes
+from belated.risks.links import Link
+from belated.risks.occurring import AnyGroup, OccurringRisk, levels_of
 from belated.typing import Bools, Floats, Ints
 
 
@@ -40,15 +42,24 @@ class PersonPeriod(Method):
         inner = piecewise_law(events, labels.effective_rows, self.intervals, 0.0).knots
         end = (float(labels.elapsed.max()) if labels.horizon is None else labels.horizon) + ahead
         edges = np.concatenate([[0.0], inner[inner < end], [end]])
-        # An event on a grid lies in the cell after its time, and cells are not cut by edges.
-        last = np.where(events.y, events.times + events.cell / 2, events.times)
-        row, group, part, positive = _periods(last, events.y, edges)
-        found, levels = weighted_occurrences(row, group, events.weight[row] * part, positive, increasing=False)
-        return OccurringRisk(found, AnyGroup(levels))
+        _, group, weight, positive = _periods(events, edges)
+        count = int(group.max()) + 1  # intervals that anybody has entered
+        return _risk(events, AnyGroup(edges[: count + 1], levels_of(group, weight, positive, count)))
+
+    def risk_of_others(self, labels: Labels, link: Link, learner: Learner) -> Risk:
+        if not isinstance(link, AnyGroup):  # fitted without times
+            return super().risk_of_others(labels, link, learner)
+        return _risk(event_times(labels)[0], link)
 
 
-def _periods(last: Floats, y: Bools, edges: Floats) -> tuple[Ints, Ints, Floats, Bools]:
-    """Row and interval of each occurrence, the share of the interval that was seen, and whether the event came in it."""
+def _risk(events: EventTimes, link: AnyGroup) -> Risk:
+    return OccurringRisk(*_periods(events, link.edges), False, link)
+
+
+def _periods(events: EventTimes, edges: Floats) -> tuple[Ints, Ints, Floats, Bools]:
+    """Row and interval of each occurrence, its weight by the share of the interval that was seen, and whether the event came in it."""
+    # An event on a grid lies in the cell after its time, and cells are not cut by edges.
+    last, y = np.where(events.y, events.times + events.cell / 2, events.times), events.y
     rows, groups, parts, positives = [], [], [], []
     for k, (low, high) in enumerate(pairwise(edges)):
         # The first interval has everybody, and an event at an edge belongs to the interval before it.
@@ -61,4 +72,5 @@ def _periods(last: Floats, y: Bools, edges: Floats) -> tuple[Ints, Ints, Floats,
         positives.append(event)
     row, part = np.concatenate(rows), np.concatenate(parts)
     kept = part > 0
-    return row[kept], np.concatenate(groups)[kept], part[kept], np.concatenate(positives)[kept]
+    row = row[kept]
+    return row, np.concatenate(groups)[kept], events.weight[row] * part[kept], np.concatenate(positives)[kept]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+
 import numpy as np
 
+from belated.data.durations import is_number
 from belated.data.labels import Labels
 from belated.data.stretches import STRETCHES, stretch_of_rows
-from belated.methods import resolve_method
+from belated.methods import METHODS, resolve_method
 from belated.methods.base import Learner, Method
 from belated.methods.delay_model import event_times
 from belated.risks.base import Risk
@@ -28,8 +31,8 @@ class SoftLabels(Method):
     teacher : str or Method
         DFM or Hazard.
     cross_fit : int, optional
-        Label each of so many parts of the history, made of stretches of time, by a teacher of the others. By default one teacher labels all rows, which
-        predicted better wherever it was measured (docs/models.md).
+        Label each of so many parts of the history, made of stretches of time, by a teacher of the others. By default one teacher
+        labels all rows, which predicted better wherever it was measured (docs/models.md).
     l2 : float, optional
         Of the teacher; by default chosen by cross-validation.
     """
@@ -44,6 +47,24 @@ class SoftLabels(Method):
         self.cross_fit = cross_fit
         self.l2 = l2
 
+    def check(self, labels: Labels) -> None:
+        super().check(labels)
+        teacher = self._teacher()
+        if not teacher.has_delay_law:
+            raise ValueError(
+                f"teacher={self.teacher!r} says nothing about delays; take DFM, Hazard, or a method with a delay law of your own."
+            )
+        parts = self.cross_fit
+        whole = isinstance(parts, Integral) and not isinstance(parts, bool)
+        if parts is not None and not (whole and 2 <= parts <= STRETCHES):
+            raise ValueError(f"cross_fit={parts!r} must be a whole number between 2 and {STRETCHES}, or None.")
+        if self.l2 is not None and not (is_number(self.l2) and 0 <= self.l2 < np.inf):
+            raise ValueError(f"l2={self.l2!r} must be a finite number of at least 0, or None to choose it.")
+        if labels.elapsed is not None:
+            teacher.check(labels)
+            if parts is not None and not stretch_of_rows(labels.elapsed).any():
+                raise ValueError("cross_fit parts the history, and all rows have the same age: use cross_fit=None.")
+
     def risk(self, labels: Labels, learner: Learner) -> Risk:
         soft, share = self.labels(labels, learner), labels.weight / labels.total
         return WeightedRisk(share * soft, share * (1.0 - soft))
@@ -52,8 +73,6 @@ class SoftLabels(Method):
         """The label w of each row."""
         if self.cross_fit is None:
             return np.where(labels.y, 1.0, self._still_to_come(labels, learner, None))
-        if not 2 <= self.cross_fit <= STRETCHES:
-            raise ValueError(f"cross_fit={self.cross_fit!r} must be between 2 and {STRETCHES}, or None.")
         assert labels.elapsed is not None
         fold = stretch_of_rows(labels.elapsed) % self.cross_fit
         found = np.where(labels.y, 1.0, 0.0)
@@ -62,13 +81,13 @@ class SoftLabels(Method):
             found[mine] = self._still_to_come(labels, learner, fold != k)[mine]
         return found
 
-    def _still_to_come(self, labels: Labels, learner: Learner, known: Bools | None) -> Floats:
-        method = resolve_method(self.teacher)
-        method.check(labels)
-        taught = learner.teach(method, labels, known, self.l2)
-        try:
-            return taught.link.still_to_come(taught.margins, taught.shared, event_times(labels)[0].ages)
-        except NotImplementedError:
+    def _teacher(self) -> Method:
+        if isinstance(self.teacher, str) and self.teacher not in METHODS:
             raise ValueError(
-                f"teacher={self.teacher!r} says nothing about delays; take DFM, Hazard, or a method with a delay law of your own."
-            ) from None
+                f"teacher={self.teacher!r} is not known; choose a DFM, or hazard, by name or as an object."
+            )
+        return resolve_method(self.teacher)
+
+    def _still_to_come(self, labels: Labels, learner: Learner, known: Bools | None) -> Floats:
+        taught = learner.teach(self._teacher(), labels, known, self.l2)
+        return taught.link.still_to_come(taught.margins, taught.shared, event_times(labels)[0].ages)

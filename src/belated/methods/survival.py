@@ -18,6 +18,7 @@ class Hazard(Method):
     """
 
     needs_delay = True
+    has_delay_law = True
 
     def __init__(self, intervals: int = 8, smoothing: float = 0.1) -> None:
         self.intervals = intervals

@@ -28,7 +28,9 @@ _EXTRAS = {"boost": "boost", "network": "torch"}
 
 def _require_known(name: str) -> None:
     if name not in MODELS:
-        raise ValueError(f"model={name!r} is not known; choose one of {', '.join(MODELS)}, or pass a model object.")
+        raise ValueError(
+            f"model={name!r} is not known; choose one of {', '.join(MODELS)}, or in Python pass a model object."
+        )
 
 
 def is_installed(name: str) -> bool:

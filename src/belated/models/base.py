@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from belated.risks.base import Risk
 from belated.typing import Bools, Floats, Ints
+
+_UNATTENDED = {"progress": False, "checkpoint": None}
 
 
 class Model(BaseEstimator):
@@ -62,10 +66,15 @@ class Model(BaseEstimator):
         encoder = getattr(self, "encoder_", None)
         return [] if encoder is None else [encoder]
 
-    def for_trials(self) -> Model:
-        """A fresh copy for fits that are only compared with each other, and may be less precise."""
+    def unattended(self) -> Model:
+        """A fresh copy that shows and keeps nothing while it is fitted: one of many fits, maybe at the same time."""
         copy: Model = clone(self)
-        return copy
+        asked = copy.get_params(deep=False)
+        return copy.set_params(**{name: value for name, value in _UNATTENDED.items() if name in asked})
+
+    def for_trials(self) -> Model:
+        """The same for fits that are only compared with each other, and may be less precise."""
+        return self.unattended()
 
     def auxiliary_margin(self, encoded: Any, risk: Risk, rows: Bools, groups: Ints, new_groups: Ints) -> Floats:
         """Fit a one-margin risk on some rows and an ordered group beside their features.
@@ -93,6 +102,24 @@ def require_setting(model: Model) -> float:
             f"itself needs a number."
         )
     return value
+
+
+def require_whole(model: Model, name: str, least: int) -> None:
+    """Refuse a parameter that is neither None nor a whole number of at least so much."""
+    value: Any = getattr(model, name)
+    if value is None or (isinstance(value, Integral) and not isinstance(value, bool) and value >= least):  # type: ignore[operator]
+        return
+    raise ValueError(f"{name}={value!r} must be a whole number of at least {least}.")
+
+
+def require_number(model: Model, name: str, low: float, high: float, open_low: bool = True) -> None:
+    """Refuse a parameter that is no number between two bounds; ``high`` is allowed, and ``low`` unless ``open_low``."""
+    value: Any = getattr(model, name)
+    inside = isinstance(value, Real) and not isinstance(value, bool) and low <= value <= high and value < np.inf  # type: ignore[operator]
+    if inside and not (open_low and value == low):
+        return
+    bounds = f"{'above' if open_low else 'of at least'} {low:g}" + (f" and at most {high:g}" if high < np.inf else "")
+    raise ValueError(f"{name}={value!r} must be a number {bounds}.")
 
 
 def require_risk(model: Model, risk: Any) -> None:

@@ -11,9 +11,10 @@ from scipy import sparse
 
 from belated.features.codes import CodeEncoder
 from belated.features.field_matrix import FieldMatrix
-from belated.models.base import Model, require_risk, require_setting
+from belated.models.base import Model, require_number, require_risk, require_setting, require_whole
+from belated.models.boosting_params import check_params
 from belated.models.boosting_rounds import BoostingRows, Rounds, import_lightgbm, threads_for, with_column
-from belated.models.tree_text import check_trees
+from belated.models.tree_text import rewritten
 from belated.notices import progress_bar
 from belated.risks.base import Risk
 from belated.typing import Bools, Floats, Ints
@@ -40,12 +41,14 @@ class BoostingModel(Model):
         Categories as numbers by how frequent they are, or as LightGBM's own categories, which follow single values more
         closely. On the hotel bookings the first predicts better.
     monotone : mapping of str to int, or sequence of int, optional
-        1 for columns with which the probability may only rise, -1 for those with which it may only fall, 0 for others.
+        1 for columns with which the first margin may only rise, -1 for those with which it may only fall, 0 for others. That is the
+        probability itself, but for DFM (the share that turns positive at any age) and STC (the rate before its correction).
     params : mapping, optional
-        Further parameters of LightGBM.
+        Further parameters of LightGBM, by their own names (:mod:`belated.models.boosting_params` has the list).
     seed : int
     threads : int, optional
-        By default one for small data, where threads would wait for each other, else as many as there are cores. The same seed, rows and threads give the same trees.
+        By default one for small data, where threads would wait for each other, else as many as there are cores. The same seed,
+        rows and threads give the same trees.
     progress : bool
         Whether to show a progress bar of rounds.
 
@@ -132,8 +135,14 @@ class BoostingModel(Model):
         if risk.parts:
             yield from self._paths_of_parts(encoded, risk, values)
             return
-        learning = Rounds(self, encoded, risk)
-        with progress_bar(f"{type(self).__name__}: rounds", int(max(values)), self.progress) as advance:
+        yield from self._path(encoded, risk, values)
+
+    def _path(
+        self, encoded: BoostingRows, risk: Risk, values: Sequence[float], first: bool = True
+    ) -> Iterator[BoostingModel]:
+        """Of a risk that has no parts, or is one, the first or another."""
+        learning = Rounds(self, encoded, risk, constrained=first)
+        with progress_bar(f"{type(self).__name__}: rounds", int(max(values)), self.progress and first) as advance:
             for value in self.simplest_first(values):
                 while learning.done < value:
                     learning.one_round()
@@ -142,7 +151,8 @@ class BoostingModel(Model):
 
     def _paths_of_parts(self, encoded: BoostingRows, risk: Risk, values: Sequence[float]) -> Iterator[BoostingModel]:
         """One-margin risks that share nothing, each by itself."""
-        for models in zip(*(self.path(encoded, part, values) for part in risk.parts), strict=True):
+        paths = [self._path(encoded, part, values, first=k == 0) for k, part in enumerate(risk.parts)]
+        for models in zip(*paths, strict=True):
             joined = models[0]
             joined.boosters_ = [booster for model in models for booster in model.boosters_]
             joined.base_ = np.concatenate([model.base_ for model in models])
@@ -156,16 +166,17 @@ class BoostingModel(Model):
         matrix, n = rows.matrix, rows.matrix.shape[0]
         if self.groups_:
             columns = [self._raw(0, with_column(matrix, np.full(n, float(k)))) for k in range(self.groups_)]
-            return np.column_stack(columns)
+            return np.column_stack(columns) - self.levels_
         return np.column_stack([self._raw(k, matrix) + self._linear_part(k, rows) for k in range(len(self.base_))])
 
     def _raw(self, k: int, matrix: Any) -> Floats:
         booster, level = self.boosters_[k], np.full(matrix.shape[0], self.base_[k])
         if booster is None or self.rounds == 0:
             return level
-        return level + booster.predict(
-            matrix, raw_score=True, num_iteration=self.rounds, num_threads=self.threads or threads_for(matrix)
-        )
+        return level + booster.predict(matrix, raw_score=True, **self._how(matrix))
+
+    def _how(self, matrix: Any) -> dict[str, int]:
+        return {"num_iteration": int(self.rounds or 0), "num_threads": self.threads or threads_for(matrix)}
 
     def _linear_part(self, k: int, rows: BoostingRows) -> Floats | float:
         return 0.0 if self.delay_ is None or k != self.delay_[0] else rows.linear_margins(self.delay_[1])[:, k]
@@ -173,7 +184,7 @@ class BoostingModel(Model):
     def auxiliary_margin(
         self, encoded: BoostingRows, risk: Risk, rows: Bools, groups: Ints, new_groups: Ints
     ) -> Floats:
-        learning = Rounds(self, encoded.take(rows).with_groups(groups), risk)
+        learning = Rounds(self, encoded.take(rows).with_groups(groups), risk, constrained=False)
         for _ in range(_AUXILIARY_ROUNDS):
             learning.one_round()
         return learning.model(_AUXILIARY_ROUNDS)._raw(0, with_column(encoded.matrix, new_groups.astype(np.float64)))
@@ -182,16 +193,20 @@ class BoostingModel(Model):
     def feature_importances_(self) -> Floats:
         """The share of the gain of all splits of the first margin; without its column of groups, where it has one."""
         booster = self.boosters_[0]
-        gain = booster.feature_importance("gain", iteration=self.rounds)
-        gain = gain[: len(gain) - bool(self.groups_)]
+        if booster is None or self.rounds == 0:
+            return np.zeros(self.n_columns_)
+        gain = np.asarray(booster.feature_importance("gain", iteration=self.rounds))[: self.n_columns_]
         return gain / max(gain.sum(), 1e-300)
 
     def shap_values(self, X: Any) -> Floats:
         """What each column adds to the first margin, and last the expected margin: (n, n_columns + 1), by LightGBM's TreeSHAP."""
         if self.groups_:
             raise ValueError("shap_values are those of one margin, and this method has one for each group of ages.")
-        matrix = self.transform(X).matrix
-        found = np.asarray(self.boosters_[0].predict(matrix, pred_contrib=True, num_iteration=self.rounds))
+        matrix, booster = self.transform(X).matrix, self.boosters_[0]
+        found = np.zeros((matrix.shape[0], self.n_columns_ + 1))
+        if booster is not None and self.rounds != 0:
+            shares = booster.predict(matrix, pred_contrib=True, **self._how(matrix))
+            found += shares.toarray() if sparse.issparse(shares) else shares
         found[:, -1] += self.base_[0]
         return found
 
@@ -221,7 +236,9 @@ class BoostingModel(Model):
         if texts:
             lightgbm = import_lightgbm()
             width = state["n_columns_"] + bool(state["groups_"])
-            state = {**state, "boosters_": [None if t is None else _read(lightgbm, t, width) for t in texts]}
+            sound = [None if text is None else rewritten(text, width) for text in texts]
+            boosters = [None if text is None else lightgbm.Booster(model_str=text) for text in sound]
+            state = {**state, "boosters_": boosters}
         super().__setstate__(state)
 
     def _check(self) -> None:
@@ -229,12 +246,12 @@ class BoostingModel(Model):
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name}={getattr(self, name)!r} is not known; choose one of {', '.join(allowed)}.")
-        if (self.params or {}).get("linear_tree"):
-            raise ValueError("linear_tree is not supported: such trees cannot be stored safely.")
-        if self.rounds is not None and not (isinstance(self.rounds, int) and self.rounds >= 0):
-            raise ValueError(f"rounds={self.rounds!r} must be a whole number of at least 0, or None.")
-
-
-def _read(lightgbm: Any, text: str, width: int) -> Any:
-    check_trees(text, width)
-    return lightgbm.Booster(model_str=text)
+        whole = {"rounds": 0, "num_leaves": 2, "min_data_in_leaf": 0, "seed": 0, "threads": 1}
+        for name, least in whole.items():
+            if getattr(self, name) is None and name not in ("rounds", "threads"):
+                raise ValueError(f"{name}=None must be a whole number of at least {least}.")
+            require_whole(self, name, least)
+        require_number(self, "learning_rate", 0.0, np.inf)
+        for name in ("feature_fraction", "bagging_fraction"):
+            require_number(self, name, 0.0, 1.0)
+        check_params(self.params)

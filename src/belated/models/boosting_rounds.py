@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from belated.extras import needs
+from belated.extras import MissingExtra, needs
 from belated.features.codes import CodeEncoder
 from belated.models.linear import LinearModel
 from belated.notices import quietly
@@ -35,7 +35,7 @@ def import_lightgbm() -> Any:
         try:
             import lightgbm
         except OSError as error:
-            raise ValueError(
+            raise MissingExtra(
                 f"LightGBM is there but cannot be loaded ({error}). It needs OpenMP: on Debian, apt-get install libgomp1."
             ) from None
     return lightgbm
@@ -80,10 +80,16 @@ def with_column(matrix: Any, column: Floats) -> Any:
 class Rounds:
     """A sequence of rounds: one tree for each margin that has trees, then a step of the shared parameters."""
 
-    def __init__(self, engine: BoostingModel, rows: BoostingRows, risk: Risk) -> None:
-        self.engine, self.occurrences = engine, risk.occurrences
+    def __init__(self, engine: BoostingModel, rows: BoostingRows, risk: Risk, constrained: bool = True) -> None:
+        self.engine, self.constrained, self.occurrences = engine, constrained, risk.occurrences
+        self.group_levels = np.zeros(0)
         if risk.occurrences is not None:
-            rows, risk = rows.take(risk.occurrences.row).with_groups(risk.occurrences.group), risk.occurrences.risk
+            found = risk.occurrences
+            rows, risk = rows.take(found.row).with_groups(found.group), found.risk
+            self.group_levels = np.zeros(found.count)
+            if found.increasing:
+                # What may only rise is the margin with its level, and trees that are to be monotone must see the sum.
+                risk, self.group_levels = found.risk.without_offset(), found.levels
         levels, shared = risk.start()
         active = _active(risk, levels, shared, rows.matrix.shape[0])
         self.delay = self._delay_margin(rows, risk)
@@ -123,9 +129,12 @@ class Rounds:
                 sequence.append(None)
                 continue
             params = self._params(simple and engine.delay_model == "shallow", first=k == 0)
-            if dataset is None:
-                dataset = lightgbm.Dataset(self.rows.matrix, params=params, **self._columns()).construct()
-            sequence.append(lightgbm.Booster(params, dataset))
+            try:
+                if dataset is None:
+                    dataset = lightgbm.Dataset(self.rows.matrix, params=params, **self._columns()).construct()
+                sequence.append(lightgbm.Booster(params, dataset) if _has_splits(dataset) else None)
+            except lightgbm.basic.LightGBMError as error:
+                raise ValueError(f"LightGBM refuses these rows or parameters: {error}") from None
         return sequence
 
     def _columns(self) -> dict[str, Any]:
@@ -153,7 +162,7 @@ class Rounds:
         }
         if self.risk.steep:
             params["max_delta_step"] = _LARGEST_STEP / engine.learning_rate
-        constraints = self._constraints() if first else None
+        constraints = self._constraints() if first and self.constrained else None
         if constraints is not None:
             params["monotone_constraints"] = constraints
         return {**params, **(_SHALLOW if shallow else {}), **(engine.params or {})}
@@ -228,6 +237,7 @@ class Rounds:
         found.boosters_, (found.base_, found.shared_) = self.boosters, self._settled()
         found.delay_ = None if self.delay is None else self.delay[:2]
         found.groups_ = 0 if self.occurrences is None else self.occurrences.count
+        found.levels_ = self.group_levels
         found.n_columns_ = self.rows.matrix.shape[1] - self.rows.has_group
         return found
 
@@ -239,19 +249,30 @@ def _active(risk: Risk, levels: Floats, shared: Floats, rows: int) -> Bools:
     return ((gradient != 0) | (risk.bounding_curvature(margins, shared) != 0)).any(axis=1)
 
 
+def _has_splits(dataset: Any) -> bool:
+    """Whether any column has more than one value."""
+    return any(dataset.feature_num_bin(k) > 1 for k in range(dataset.num_feature()))
+
+
 def _signs(monotone: Mapping[str, int] | Sequence[int], encoder: CodeEncoder | None, width: int) -> list[int]:
     """The constraint of each column; by name where the columns have names."""
-    if not isinstance(monotone, Mapping):
-        signs = [int(sign) for sign in monotone]
+    names = [f"column {k}" for k in range(width)] if encoder is None else list(encoder.codes_)
+    if isinstance(monotone, Mapping):
+        if encoder is None:
+            raise ValueError(
+                "monotone names columns, and those of X have no names: give a list with one sign for each."
+            )
+        strange = [name for name in monotone if name not in names]
+        if strange:
+            raise ValueError(f"monotone names {strange[0]!r}, which is no column of X. They are {', '.join(names)}.")
+        signs = [monotone.get(name, 0) for name in names]
+    else:
+        signs = list(monotone)
         if len(signs) != width:
             raise ValueError(f"monotone has {len(signs)} entries, but there are {width} columns.")
-        return signs
-    names = [] if encoder is None else list(encoder.codes_)
-    strange = [name for name in monotone if name not in names]
-    if strange:
-        raise ValueError(f"monotone names {strange[0]!r}, which is no column of X. They are {', '.join(names)}.")
-    assert encoder is not None
-    unordered = [name for name in monotone if monotone[name] and encoder.codes_[name] is not None]
-    if unordered:
-        raise ValueError(f"monotone names {unordered[0]!r}, which holds categories: they have no order.")
-    return [int(monotone.get(name, 0)) for name in names]
+    for name, sign in zip(names, signs, strict=True):
+        if isinstance(sign, bool | str) or sign not in (-1, 0, 1):
+            raise ValueError(f"monotone has {sign!r} for {name}, and a sign is 1, -1 or 0.")
+        if sign and encoder is not None and encoder.codes_[name] is not None:
+            raise ValueError(f"monotone has a sign for {name!r}, which holds categories: they have no order.")
+    return [int(sign) for sign in signs]

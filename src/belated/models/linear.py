@@ -132,8 +132,7 @@ class LinearModel(Model):
             coef.check()
 
     def for_trials(self) -> LinearModel:
-        copy: LinearModel = clone(self)
-        return copy.set_params(tol=max(self.tol, _TRIAL_TOL))
+        return self.unattended().set_params(tol=max(self.tol, _TRIAL_TOL))
 
     def _fit(self, encoded: Design, rows: Design, risk: Risk, start: Floats | None) -> Floats:
         """Fit on rows as they occur; what is learned is said of rows as they were encoded."""

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from belated.extras import needs
 from belated.features.network_inputs import NetworkInputs
-from belated.models.base import Model, require_risk, require_setting
+from belated.models.base import Model, require_number, require_risk, require_setting, require_whole
 from belated.models.network_training import NetworkRows, Training, build, margins_of
 from belated.notices import progress_bar
 from belated.risks.base import Risk
@@ -36,7 +35,7 @@ class NetworkModel(Model):
     learning_rate : float
         Of AdamW.
     decay : float
-        Which share of the weights fades in an epoch: AdamW's weight decay times learning rate times batches.
+        AdamW's weight decay times learning rate times batches: of the weights, exp(-decay) would be left after an epoch without gradients.
     batch_size : int, optional
         By default a hundredth of the rows, between 256 and 16,384.
     width, depth, embedding, dropout : numbers
@@ -50,15 +49,16 @@ class NetworkModel(Model):
     delay_model : {"linear", "full"}
         How much freedom the delay margin of DFM has: see :class:`belated.BoostingModel`.
     module : nn.Module, optional
-        A network of your own: called with numbers (n, d) float32, NaN where missing, and places of categories (n, k), it returns
-        margins (n, m), where m is 1 but for DFM and STC (2). It must fit the method; it is copied, not changed. A model with
+        A network of your own: called with numbers (n, d) float32 and places of categories (n, k), it returns margins (n, m), where m is
+        1 but for DFM and STC (2). A number is the share of its training quantiles that a row has passed, from 0 to 1, NaN where missing. It must fit the method; it is copied, not changed. A model with
         one is kept by pickle or joblib, not by ``save``.
     device : {"auto", "cpu", "cuda"}
     bf16 : bool
         On a GPU, compute the network in bfloat16; weights, and the risk itself, are never rounded.
     checkpoint : path, optional
         A file that keeps the state after each epoch. A fit that is interrupted and run again with the same rows and parameters
-        goes on there and ends with the same result.
+        goes on there and ends with the same result. Where the file is of another training that was finished, it is begun anew; where
+        that was not finished, it is refused. Fits that only choose a setting, and backtests, keep no file.
     seed : int
     progress : bool
         Whether to show a progress bar of epochs.
@@ -131,12 +131,21 @@ class NetworkModel(Model):
     def transform(self, X: Any) -> NetworkRows:
         if isinstance(X, NetworkRows):
             return X
-        return NetworkRows.of(*self.inputs_.transform(X), resolve_device(self.device))
+        return NetworkRows.of(*self.inputs_.transform(X), self._device())
+
+    def _device(self) -> str:
+        """The device; of a fitted model that was trained on a GPU, the CPU where there is none."""
+        try:
+            return resolve_device(self.device)
+        except ValueError:
+            if self.device != "cuda" or not hasattr(self, "base_"):
+                raise
+            return "cpu"
 
     def fit(self, encoded: NetworkRows, risk: Risk) -> NetworkModel:
         require_risk(self, risk)
         epochs = int(require_setting(self))
-        training = Training(self, encoded, risk, self.checkpoint)
+        training = Training(self, encoded, risk, self.checkpoint, epochs=epochs)
         with progress_bar(f"{type(self).__name__}: epochs", epochs, self.progress) as advance:
             while training.done < epochs:
                 training.one_epoch()
@@ -151,10 +160,6 @@ class NetworkModel(Model):
             while training.done < value:
                 training.one_epoch()
             yield training.model(int(value))
-
-    def for_trials(self) -> NetworkModel:
-        copy: NetworkModel = clone(self)
-        return copy.set_params(checkpoint=None, progress=False)
 
     def margins(self, X: Any) -> Floats:
         rows, net = self.transform(X), self._network()
@@ -183,15 +188,17 @@ class NetworkModel(Model):
     def _network(self) -> Any:
         """The network with its weights, built where a file or another process has left only those."""
         if not hasattr(self, "_net_"):
-            import torch
+            with needs("torch"):
+                import torch
 
             self._net_ = build(self, len(self.base_), self.simple_, self.groups_)
             self._net_.load_state_dict({name: torch.as_tensor(value) for name, value in self.weights_.items()})
-            self._net_.to(resolve_device(self.device)).eval()
+            self._net_.to(self._device()).eval()
         return self._net_
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
+        state["checkpoint"] = None if self.checkpoint is None else str(self.checkpoint)
         if "_net_" in state:
             state["weights_"] = {name: value.cpu().numpy() for name, value in state.pop("_net_").state_dict().items()}
         return state
@@ -205,9 +212,16 @@ class NetworkModel(Model):
     def _check(self) -> None:
         if self.delay_model not in ("linear", "full"):
             raise ValueError(f"delay_model={self.delay_model!r} is not known; choose 'linear' or 'full'.")
-        whole = ("epochs", "batch_size", "width", "depth", "embedding", "embedding_rows", "bins", "rare")
-        for name in whole:
-            value = getattr(self, name)
-            least = 0 if name in ("epochs", "depth") else 1
-            if value is not None and not (isinstance(value, int) and value >= least):
-                raise ValueError(f"{name}={value!r} must be a whole number of at least {least}.")
+        whole = {"epochs": 0, "batch_size": 1, "width": 1, "depth": 0, "embedding": 1, "embedding_rows": 1, "bins": 1, "rare": 1, "seed": 0}  # fmt: skip
+        for name, least in whole.items():
+            if getattr(self, name) is None and name not in ("epochs", "batch_size"):
+                raise ValueError(f"{name}=None must be a whole number of at least {least}.")
+            require_whole(self, name, least)
+        require_number(self, "learning_rate", 0.0, np.inf)
+        require_number(self, "decay", 0.0, np.inf, open_low=False)
+        require_number(self, "dropout", 0.0, 1.0, open_low=False)
+        if self.module is not None:
+            import torch
+
+            if not isinstance(self.module, torch.nn.Module):
+                raise ValueError(f"module={self.module!r} must be an nn.Module of PyTorch, or None.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -15,13 +14,13 @@ class TableNetwork(nn.Module):
     """Margins (n, m) of numbers (n, d) and places of categories (n, k).
 
     - A number is spread over its ranges between quantiles: each range is 0 below, 1 above and rises within it
-      (piecewise-linear encoding, Gorishniy et al. 2022). A missing one is 0 everywhere, and 1 in a column of its own.
+      (piecewise-linear encoding, Gorishniy et al. 2022). A column with fewer ranges than others never reaches the last ones. A missing one is 0 everywhere, and 1 in a column of its own.
     - Categories are embeddings. Each also adds a weight of its own to every margin, as in a linear model, and so does each range.
     - Both go through residual blocks. A margin in ``simple`` gets the linear part alone.
     """
 
-    low: Tensor
-    step: Tensor
+    first_range: Tensor
+    ranges: Tensor
     deep: Tensor
 
     def __init__(
@@ -37,13 +36,10 @@ class TableNetwork(nn.Module):
     ) -> None:
         super().__init__()
         self.n_margins, self.embedding = n_margins, embedding
-        ranges = max((len(edges) - 1 for edges in inputs.edges), default=0)
-        # Ranges beyond a column's own are infinitely far away, so that they stay 0.
-        low, step = np.full((len(inputs.edges), ranges), np.inf), np.ones((len(inputs.edges), ranges))
-        for k, edges in enumerate(inputs.edges):
-            low[k, : len(edges) - 1], step[k, : len(edges) - 1] = edges[:-1], 1.0 / np.diff(edges)
-        self.register_buffer("low", torch.tensor(low, dtype=torch.float32))
-        self.register_buffer("step", torch.tensor(step, dtype=torch.float32))
+        own = [len(edges) - 1 for edges in inputs.edges]
+        ranges = max(own, default=0)
+        self.register_buffer("ranges", torch.tensor(own, dtype=torch.float32))
+        self.register_buffer("first_range", torch.arange(ranges, dtype=torch.float32))
         columns = len(inputs.offsets) + (groups > 0)
         self.table = nn.Embedding(max(inputs.size + groups, 1), embedding + n_margins)
         spread = len(inputs.edges) * (ranges + 1)
@@ -64,8 +60,8 @@ class TableNetwork(nn.Module):
         parts, wide = [], self.level.expand(len(numbers), -1)
         if self.linear is not None:
             missing = torch.isnan(numbers)
-            known = torch.where(missing, -torch.inf, numbers)[:, :, None]
-            ranges = ((known - self.low) * self.step).clamp(0.0, 1.0)
+            passed = torch.where(missing, 0.0, numbers) * self.ranges
+            ranges = (passed[:, :, None] - self.first_range).clamp(0.0, 1.0)
             spread = torch.cat([ranges.flatten(1), missing.to(ranges.dtype)], dim=1)
             parts.append(spread)
             wide = wide + self.linear(spread)

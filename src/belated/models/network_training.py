@@ -84,11 +84,17 @@ class Training:
     """Epochs of training, one after another."""
 
     def __init__(
-        self, engine: NetworkModel, rows: NetworkRows, risk: Risk, checkpoint: str | Path | None, groups: int = 0
+        self,
+        engine: NetworkModel,
+        rows: NetworkRows,
+        risk: Risk,
+        checkpoint: str | Path | None = None,
+        groups: int = 0,
+        epochs: int = 0,
     ) -> None:
         import torch
 
-        self.engine, self.done, self.curve = engine, 0, list[float]()
+        self.engine, self.asked, self.done, self.curve = engine, epochs, 0, list[float]()
         if risk.occurrences is not None:
             found, groups = risk.occurrences, risk.occurrences.count
             rows, risk = rows.take(found.row).with_groups(found.group, engine.inputs_.size), found.risk
@@ -107,10 +113,10 @@ class Training:
         self.batches = MiniBatches.of(torch.as_tensor(risk.kinds(), device=rows.device), min(batch, len(rows)))
         self.averaged = torch.optim.swa_utils.AveragedModel(self.net, multi_avg_fn=_move_average, use_buffers=False)
         fading = engine.decay / max(engine.learning_rate * self.batches.count, 1e-300)
-        groups_of = [{"params": list(self.net.parameters()), "weight_decay": fading}]
-        groups_of.append({"params": [self.shared], "weight_decay": 0.0, "lr": _SHARED_RATE})
+        weights = {"params": list(self.net.parameters()), "weight_decay": fading}
+        of_all = {"params": [self.shared], "weight_decay": 0.0, "lr": _SHARED_RATE}
         fused = rows.device != "cpu"
-        self.optimizer = torch.optim.AdamW(groups_of, lr=engine.learning_rate, fused=fused)
+        self.optimizer = torch.optim.AdamW([weights, of_all], lr=engine.learning_rate, fused=fused)
         self.checkpoint = None if checkpoint is None else _Checkpoint.of(checkpoint, engine, rows, risk)
         if self.checkpoint is not None:
             self._resume(self.checkpoint.load())
@@ -149,6 +155,7 @@ class Training:
 
     def _state(self) -> dict[str, Any]:
         return {
+            "asked": self.asked,
             "done": self.done,
             "curve": self.curve,
             "net": self.net.state_dict(),
@@ -159,6 +166,11 @@ class Training:
 
     def _resume(self, state: dict[str, Any] | None) -> None:
         if state is None:
+            return
+        if state["done"] > self.asked:
+            logger.info(
+                "the checkpoint is %d epochs on, and %d were asked: training begins anew", state["done"], self.asked
+            )
             return
         self.done, self.curve = state["done"], state["curve"]
         self.net.load_state_dict(state["net"])
@@ -238,13 +250,21 @@ class _Checkpoint:
 
         if not self.path.exists():
             return None
-        found = torch.load(self.path, weights_only=True)
-        if found["key"] != self.key:
+        try:
+            found: dict[str, Any] = torch.load(self.path, weights_only=True)
+            key, finished = found["key"], found["done"] >= found["asked"]
+        except Exception as error:
             raise ValueError(
-                f"checkpoint={str(self.path)!r} is of a training with other rows or parameters. Name another file, or remove it."
-            )
-        state: dict[str, Any] = found
-        return state
+                f"checkpoint={str(self.path)!r} is no checkpoint, or a damaged one ({type(error).__name__}). Name another file, or remove it."
+            ) from None
+        if key == self.key:
+            return found
+        if finished:
+            logger.info("%s is of a training that was finished: training begins anew", self.path)
+            return None
+        raise ValueError(
+            f"checkpoint={str(self.path)!r} is of an interrupted training with other rows or parameters. Name another file, or remove it."
+        )
 
     def save(self, state: dict[str, Any]) -> None:
         import torch

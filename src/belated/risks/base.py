@@ -32,9 +32,13 @@ class Occurrences:
 
     row: Ints  # (E,): which row
     group: Ints  # (E,): in which group
-    count: int
-    increasing: bool  # whether the margin can only rise with the group
-    risk: Risk  # of the occurrences, with one margin
+    levels: Floats  # (count,): what is added to the margin in each group
+    increasing: bool  # whether the sum of both can only rise with the group
+    risk: Any  # of the occurrences, with one margin: an OffsetRisk
+
+    @property
+    def count(self) -> int:
+        return len(self.levels)
 
 
 class Risk:
@@ -142,6 +146,10 @@ class Risk:
     def take(self, rows: Bools, factor: float = 1.0) -> Risk:
         """The same risk of some rows, their weights multiplied by ``factor``; the laws of delays stay as they are."""
         raise NotImplementedError
+
+    def left_out(self, rows: Bools, fitted: Risk) -> Risk:
+        """The same risk of rows that were not fitted, as ``fitted``, that of those which were, would have it."""
+        return self.take(rows)
 
     def spread(self, rows: Bools) -> Risk | None:
         """The same risk where its rows are some of many, and the others cost nothing; None where that cannot be said."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,42 +14,65 @@ from belated.risks.weighted import WeightedRisk
 from belated.typing import Bools, Floats, Ints
 
 
-class OccurringRisk(Risk):
-    """A weighted risk of each occurrence.
+@dataclass(frozen=True)
+class GroupLink(Link):
+    """Margins in every group (n, groups), on top of the level of each; ``edges`` say which times belong to which group."""
 
+    edges: Floats
+    levels: Floats
+
+
+class OccurringRisk(Risk):
+    """Each occurrence of a row in a group costs the logistic loss of a label, times a weight.
+
+    A margin is what features add to the level of a group, its log odds, so that a penalty on it does not draw groups together.
     A model fits ``occurrences.risk``, whose margins are those of the occurrences (E, 1). New rows have a margin in every group,
     (n, groups): the costs of rows left out, and the link, take those.
     """
 
-    def __init__(self, occurrences: Occurrences, link: Link) -> None:
-        self.occurrences: Occurrences = occurrences
-        self.link = link
+    link: GroupLink
 
-    def value_and_gradient(self, margins: Any, shared: Any = EMPTY) -> tuple[float, Any, Any]:
-        return self.occurrences.risk.value_and_gradient(margins, shared)
+    def __init__(
+        self, row: Ints, group: Ints, weight: Floats, positive: Bools, increasing: bool, link: GroupLink
+    ) -> None:
+        self.weight, self.positive, self.link = weight, positive, link
+        risk = OffsetRisk(weight * positive, weight * ~positive, link.levels[group])
+        self.occurrences: Occurrences = Occurrences(row, group, link.levels, increasing, risk)
 
     def row_costs(self, margins: Floats, shared: Floats = EMPTY) -> Floats:
         row, group = self.occurrences.row, self.occurrences.group
         costs = self.occurrences.risk.row_costs(margins[row, group][:, None], shared)
         return np.bincount(row, costs, len(margins)).astype(np.float64, copy=False)
 
-    def kinds(self) -> Ints:
-        return self.occurrences.risk.kinds()
-
     def take(self, rows: Bools, factor: float = 1.0) -> Risk:
-        all_of_them = self.occurrences
-        kept, place = rows[all_of_them.row], np.cumsum(rows) - 1
-        some = Occurrences(
-            place[all_of_them.row[kept]],
-            all_of_them.group[kept],
-            all_of_them.count,
-            all_of_them.increasing,
-            all_of_them.risk.take(kept, factor),
+        """The same of some rows; levels are theirs alone."""
+        found = self._some(rows, factor, self.link.levels)
+        return self._some(
+            rows, factor, levels_of(found.occurrences.group, found.weight, found.positive, len(self.link.levels))
         )
-        return OccurringRisk(some, self.link)
 
-    def start(self) -> tuple[Floats, Floats]:
-        return self.occurrences.risk.start()
+    def left_out(self, rows: Bools, fitted: Risk) -> Risk:
+        assert isinstance(fitted, OccurringRisk)
+        return self._some(rows, 1.0, fitted.link.levels)
+
+    def _some(self, rows: Bools, factor: float, levels: Floats) -> OccurringRisk:
+        mine = self.occurrences
+        kept, place = rows[mine.row], np.cumsum(rows) - 1
+        return OccurringRisk(
+            place[mine.row[kept]],
+            mine.group[kept],
+            factor * self.weight[kept],
+            self.positive[kept],
+            mine.increasing,
+            replace(self.link, levels=levels),
+        )
+
+
+def levels_of(group: Ints, weight: Floats, positive: Bools, count: int) -> Floats:
+    """The log odds of each group. One without events, or with nothing else, gets a little of the overall rate."""
+    total, happened = np.bincount(group, weight, count), np.bincount(group, weight * positive, count)
+    little = 1e-4 * total.sum()
+    return logit((happened + little * happened.sum() / total.sum()) / (total + little))
 
 
 class OffsetRisk(WeightedRisk):
@@ -70,53 +93,30 @@ class OffsetRisk(WeightedRisk):
     def row_costs(self, margins: Floats, shared: Floats = EMPTY) -> Floats:
         return super().row_costs(margins + self.offset[:, None], shared)
 
-    def negative_part(self, margins: Any) -> float:
-        return super().negative_part(margins + self.offset[:, None])
+    def without_offset(self) -> WeightedRisk:
+        return WeightedRisk(self.a, self.b)
 
     def take(self, rows: Bools, factor: float = 1.0) -> Risk:
         return OffsetRisk(factor * self.a[rows], factor * self.b[rows], self.offset[rows])
-
-    def spread(self, rows: Bools) -> Risk | None:
-        return None
 
     def start(self) -> tuple[Floats, Floats]:
         return np.zeros(1), EMPTY
 
 
 @dataclass(frozen=True)
-class LastGroup(Link):
-    """p = sigmoid of the margin in the last group, on top of the level of that group."""
-
-    level: float
+class LastGroup(GroupLink):
+    """p = sigmoid of the margin in the last group, on top of its level."""
 
     def probability(self, margins: Floats, shared: Floats) -> Floats:
         return expit(self.decision(margins, shared))
 
     def decision(self, margins: Floats, shared: Floats) -> Floats:
-        return margins[:, -1] + self.level
+        return margins[:, -1] + self.levels[-1]
 
 
 @dataclass(frozen=True)
-class AnyGroup(Link):
+class AnyGroup(GroupLink):
     """p = 1 - the product of 1 - sigmoid(margin + level): something happens in one of the groups, which follow each other."""
-
-    levels: Floats
 
     def probability(self, margins: Floats, shared: Floats) -> Floats:
         return -np.expm1(-np.logaddexp(0.0, margins + self.levels).sum(axis=1))
-
-
-def weighted_occurrences(
-    row: Ints, group: Ints, weight: Floats, positive: Bools, increasing: bool
-) -> tuple[Occurrences, Floats]:
-    """Occurrences of which each costs the logistic loss of a label, times a weight, and the level of each group.
-
-    A margin is what features add to the log odds of the group, so that a penalty on it does not draw groups together.
-    """
-    count = int(group.max()) + 1
-    total, happened = np.bincount(group, weight, count), np.bincount(group, weight * positive, count)
-    # A group without events, or with nothing else, gets a little of the overall rate.
-    little = 1e-4 * total.sum()
-    levels = logit((happened + little * happened.sum() / total.sum()) / (total + little))
-    risk = OffsetRisk(weight * positive, weight * ~positive, levels[group])
-    return Occurrences(row, group, count, increasing, risk), levels
