@@ -57,7 +57,8 @@ class TimeBlocks(BaseCrossValidator):
 class RiskScorer(BaseEstimator):
     """Minus the method's own risk of rows left out, for ``GridSearchCV(scoring=RiskScorer())``.
 
-    No labels need be final for it. It compares settings of one method; risks of different methods are different things. With
+    No labels need be final for it. It compares settings of one method: do not search over methods with it, for their risks are different
+    things and the lowest says nothing. With
     scikit-learn's metadata routing it asks for ``elapsed`` and ``delay``:
 
     >>> from sklearn import config_context
