@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from belated.models.linear import LinearModel
     from belated.models.network import NetworkModel
     from belated.persistence import load
+    from belated.streaming.online_classifier import OnlineClassifier
+    from belated.streaming.online_linear import OnlineLinearModel
+    from belated.streaming.stream import Stream
     from belated.training import TrainedModel, train
 
 # Where each public name lives.
@@ -63,12 +66,15 @@ _HOMES = {
     "LinearModel": "models.linear",
     "NetworkModel": "models.network",
     "NnDF": "methods.delayed_feedback",
+    "OnlineClassifier": "streaming.online_classifier",
+    "OnlineLinearModel": "streaming.online_linear",
     "OutcomeWarning": "data.log_columns",
     "PersonPeriod": "methods.person_period",
     "Rescale": "methods.simple_baselines",
     "RiskScorer": "evaluation.sklearn_search",
     "Snapshot": "data.snapshot",
     "SoftLabels": "methods.soft_labels",
+    "Stream": "streaming.stream",
     "TableEncoder": "features.encoder",
     "TimeBlocks": "evaluation.sklearn_search",
     "TrainedModel": "training",
@@ -102,12 +108,15 @@ __all__ = [
     "LinearModel",
     "NetworkModel",
     "NnDF",
+    "OnlineClassifier",
+    "OnlineLinearModel",
     "OutcomeWarning",
     "PersonPeriod",
     "Rescale",
     "RiskScorer",
     "Snapshot",
     "SoftLabels",
+    "Stream",
     "TableEncoder",
     "TimeBlocks",
     "TrainedModel",

@@ -108,10 +108,11 @@ class CureLink(Link):
     horizon: float | None
 
     def probability(self, margins: Floats, shared: Floats) -> Floats:
-        share = sigmoid(margins[:, 0])
-        if self.horizon is None:
-            return share
-        return share * -np.expm1(-self.law.cumulated_at(self.horizon, shared) * safe_exp(margins[:, 1]))
+        return sigmoid(margins[:, 0]) if self.horizon is None else self.positive_by(margins, shared, self.horizon)
+
+    def positive_by(self, margins: Floats, shared: Floats, age: float) -> Floats:
+        come = -np.expm1(-self.law.cumulated_at(age, shared) * safe_exp(margins[:, 1]))
+        return sigmoid(margins[:, 0]) * come
 
     def decision(self, margins: Floats, shared: Floats) -> Floats:
         return margins[:, 0] if self.horizon is None else super().decision(margins, shared)

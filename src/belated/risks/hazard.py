@@ -57,7 +57,10 @@ class HazardLink(Link):
     horizon: float
 
     def probability(self, margins: Floats, shared: Floats) -> Floats:
-        return -np.expm1(-self.law.cumulated_at(self.horizon, shared) * safe_exp(margins[:, 0]))
+        return self.positive_by(margins, shared, self.horizon)
+
+    def positive_by(self, margins: Floats, shared: Floats, age: float) -> Floats:
+        return -np.expm1(-self.law.cumulated_at(age, shared) * safe_exp(margins[:, 0]))
 
     def still_to_come(self, margins: Floats, shared: Floats, ages: Floats) -> Floats:
         past = self.law.evaluate(self.law.prepare(ages), shared)[1]

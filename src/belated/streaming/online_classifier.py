@@ -1,0 +1,251 @@
+"""OnlineClassifier: a method of the stream and an online model as one estimator."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import NotFittedError
+
+from belated.data.durations import DAY, parse_duration
+from belated.data.snapshot import Snapshot
+from belated.features.field_matrix import FieldMatrix
+from belated.models.base import Model
+from belated.notices import logger
+from belated.streaming.methods import resolve_stream_method
+from belated.streaming.methods.base import Costs, Moments, StreamMethod, inside
+from belated.streaming.online_linear import OnlineLinearModel
+from belated.streaming.records import MATURE_EARLY, MATURE_LATE, MATURE_NEGATIVE, Records
+from belated.streaming.starting import positive_by
+from belated.streaming.stream import Stream
+from belated.typing import Floats
+
+_LEVELS = np.array([-4.0, 4.0])  # of the auxiliary models, before they have seen anything: next to nothing is late
+_STARTING = 4096  # rows at a time
+
+
+class OnlineClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier that learns from a stream of late labels.
+
+    Parameters
+    ----------
+    method : str or StreamMethod
+        ``"hazard-heads"``, ``"es-dfm"``, ``"defer"``, ``"defuse"``, ``"ddfm"``, ``"fnw"``, ``"fnc"``, ``"dfm-stream"``, ``"vanilla"``,
+        ``"final"``, or an object such as ``ESDFM(weights="paper")``.
+    model : OnlineLinearModel or NetworkModel, optional
+        By default ``OnlineLinearModel()``.
+    window : duration, optional
+        How long to wait for a first label; hazard heads, FNW, FNC and the fixed ages of dfm-stream need none.
+    horizon : duration
+        A row is positive if its outcome comes within this long.
+    batch : int
+        Records that are learned together: weights are computed from what was predicted before them, and a network takes one step.
+
+    Attributes
+    ----------
+    classes_ : array
+        0 and 1.
+    method_, model_ : as they were opened
+    auxiliary_ : OnlineLinearModel, of methods that have one
+        Two margins: the share of all rows that turn positive after the window, and that of negatives among all that were not positive by
+        then. It learns from rows that reach the horizon.
+    n_records_ : int
+        How many records have been learned.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, hours = rng.normal(size=(4000, 2)), np.sort(rng.uniform(0, 400, 4000))
+    >>> turns = rng.uniform(size=4000) < 1 / (1 + np.exp(1 - X[:, 0]))
+    >>> delay = rng.exponential(10.0, 4000)
+    >>> clf = OnlineClassifier("hazard-heads", OnlineLinearModel(learning_rate=0.3), horizon="48h")
+    >>> stream = clf.stream()
+    >>> stream.arrive(np.arange(4000), X, 3600 * hours)
+    >>> stream.outcome(np.flatnonzero(turns), 3600 * (hours + delay)[turns])
+    >>> for hour in range(0, 401, 4):
+    ...     stream.advance(3600 * hour)
+    ...     clf = clf.learn(stream)
+    >>> p = clf.predict_proba(X)[:, 1]
+    >>> round(float(p.mean()), 1), round(float(turns.mean()), 1)
+    (0.3, 0.3)
+    """
+
+    def __init__(
+        self,
+        method: str | StreamMethod = "hazard-heads",
+        model: OnlineLinearModel | Model | None = None,
+        window: Any = None,
+        horizon: Any = None,
+        batch: int = 1024,
+    ) -> None:
+        self.method = method
+        self.model = model
+        self.window = window
+        self.horizon = horizon
+        self.batch = batch
+
+    def stream(self, tolerance: Any = None) -> Stream:
+        """A stream that makes the records of this classifier's method."""
+        return Stream(self.method, window=self.window, horizon=self._horizon(), tolerance=tolerance)
+
+    def learn(self, stream: Stream) -> OnlineClassifier:
+        """Learn what has become known on a stream since the last time."""
+        wanted = resolve_stream_method(self.method)
+        names = [name for name, one in stream.methods.items() if repr(one) == repr(wanted)]
+        if not names:
+            raise ValueError(
+                f"this stream makes records of {', '.join(stream.methods)}, and the classifier's method is {wanted!r}."
+            )
+        if stream.moments(names[0]) != self._moments(wanted):
+            raise ValueError("the stream has another window or horizon than the classifier.")
+        return self.partial_fit(stream.records(names[0]))
+
+    def partial_fit(self, records: Records) -> OnlineClassifier:
+        """Learn records, each once, in their order."""
+        if not isinstance(records, Records):
+            raise TypeError(
+                "partial_fit takes the records of a Stream; for labels that are all there, use DelayedFeedbackClassifier."
+            )
+        if not len(records):
+            return self
+        if not hasattr(self, "model_"):
+            self._open(records.X)
+        for start in range(0, len(records), self.batch):
+            self._learn(records[start : start + self.batch])
+        return self
+
+    def start(self, snapshot: Snapshot, classifier: Any = None, passes: int = 1) -> OnlineClassifier:
+        """Begin with what a classifier believes that was fitted on a snapshot; by default dfm-piecewise on a linear model.
+
+        Its probabilities, and those of being positive by each age, are soft labels of the snapshot's rows, which are learned in a pass
+        or more over them.
+        """
+        from belated.classifier import DelayedFeedbackClassifier
+        from belated.models.linear import LinearModel
+
+        if snapshot.horizon is None or round(snapshot.horizon * DAY) != parse_duration(
+            self._horizon(), "horizon", "seconds"
+        ):
+            raise ValueError(
+                f"the snapshot's horizon is {snapshot.horizon} days, and the classifier's is {self.horizon!r}."
+            )
+        X = self._features(snapshot.X)
+        rows = snapshot.X
+        if classifier is None:
+            rows = X
+            classifier = DelayedFeedbackClassifier("dfm-piecewise", model=LinearModel(l2=None))
+            classifier.fit_snapshot(replace(snapshot, X=X))
+        self._open(X)
+        believed = positive_by(classifier, snapshot, rows)
+        taught = self.method_.soft_records(believed, self.moments_)
+        late, p = believed(self.moments_.horizon) - believed(self.moments_.window), believed(self.moments_.horizon)
+        late = np.maximum(late, 0.0)
+        # In order of arrival, as a stream would bring them.
+        order = np.argsort(-snapshot.elapsed_micros, kind="stable")
+        for at in [k for _ in range(passes) for k in range(0, len(order), _STARTING)]:
+            some = order[at : at + _STARTING]
+            for head, costs in taught:
+                self.model_.learn(X[some], np.full(len(some), head), costs.take(some))
+            if self.auxiliary_ is not None:
+                share, negative = Costs(late, 1.0 - late).take(some), Costs(1.0 - p, late).take(some)
+                self.auxiliary_.learn(X[some], np.zeros(len(some), dtype=np.int64), share)
+                self.auxiliary_.learn(X[some], np.ones(len(some), dtype=np.int64), negative)
+        logger.info("the stream starts with %d rows known at %s", len(snapshot), snapshot.as_of)
+        return self
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Probabilities of shape (n, 2): p(in the end negative), p(in the end positive)."""
+        if not hasattr(self, "model_"):
+            raise NotFittedError(
+                "this OnlineClassifier has learned nothing yet: call learn, partial_fit or start first."
+            )
+        p = self.method_.probability(self.model_.margins(self._features(X)))
+        return np.column_stack([1.0 - p, p])
+
+    def predict(self, X: Any) -> Any:
+        """The likelier class."""
+        return self.classes_[(self.predict_proba(X)[:, 1] > 0.5).astype(int)]
+
+    def _horizon(self) -> Any:
+        if self.horizon is None:
+            raise ValueError(
+                "horizon is not set: a row is positive if its outcome comes within this long, as in horizon='30d'."
+            )
+        return self.horizon
+
+    def _moments(self, method: StreamMethod) -> Moments:
+        window = None if self.window is None else parse_duration(self.window, "window", "seconds")
+        return method.moments(window, parse_duration(self._horizon(), "horizon", "seconds"))
+
+    def _open(self, X: Any) -> None:
+        if not (isinstance(self.batch, int | np.integer) and self.batch >= 1):
+            raise ValueError(f"batch={self.batch!r} must be a whole number of at least 1.")
+        self.method_ = clone(resolve_stream_method(self.method))
+        self.moments_ = self._moments(self.method_)
+        self.method_.open(self.moments_)
+        self.model_ = _opened(self.model, X, self.method_.heads(self.moments_))
+        self.auxiliary_ = None
+        if self.method_.has_auxiliary:
+            linear = clone(self.model) if isinstance(self.model, OnlineLinearModel) else OnlineLinearModel()
+            self.auxiliary_ = linear
+            self.auxiliary_.open(X, 2, _LEVELS)
+        self.classes_, self.n_records_ = np.array([0, 1]), 0
+        self.encoder_ = X.encoder if isinstance(X, FieldMatrix) else None
+
+    def _learn(self, records: Records) -> None:
+        mature = records.is_mature
+        self._learn_labels(records[~mature] if mature.any() else records)
+        if mature.any():
+            self._learn_mature(records[mature])
+        self.n_records_ += len(records)
+
+    def _learn_labels(self, records: Records) -> None:
+        nothing = np.zeros(len(records))
+        f, q, z = nothing, nothing, nothing
+        if self.method_.needs_prediction:
+            f = inside(self.method_.probability(self.model_.margins(records.X)))
+        if self.auxiliary_ is not None:
+            # Where this is the model of a method that waits for nothing, both are not looked at.
+            late, negative = self.auxiliary_.margins(records.X).T
+            q, z = inside(expit(late)), inside(expit(negative))
+        costs = self.method_.costs(records.label, records.kind, f, q, z)
+        self.model_.learn(records.X, self.method_.head(records.kind), costs)
+
+    def _learn_mature(self, records: Records) -> None:
+        assert self.auxiliary_ is not None
+        self.method_.learn_mature(records.delay)
+        late, negative = records.kind == MATURE_LATE, records.kind == MATURE_NEGATIVE
+        zeros = np.zeros(len(records), dtype=np.int64)
+        self.auxiliary_.learn(records.X, zeros, Costs(late.astype(np.float64), (~late).astype(np.float64)))
+        rest = records.kind != MATURE_EARLY
+        if rest.any():
+            target = negative[rest].astype(np.float64)
+            self.auxiliary_.learn(records.X[rest], zeros[rest] + 1, Costs(target, 1.0 - target))
+
+    def _features(self, X: Any) -> Any:
+        """A FieldMatrix or an array; a table is encoded as the stream's was, or hashed where it has categories alone."""
+        if isinstance(X, FieldMatrix):
+            return X
+        if nw.dependencies.is_into_dataframe(X):
+            encoder = getattr(self, "encoder_", None)
+            return FieldMatrix.from_frame(X) if encoder is None else encoder.transform(X)
+        return np.asarray(X, dtype=np.float64)
+
+
+def _opened(model: Any, X: Any, heads: int) -> Any:
+    """A fresh engine for rows like X."""
+    if model is None or isinstance(model, OnlineLinearModel):
+        linear = OnlineLinearModel() if model is None else clone(model)
+        linear.open(X, heads)
+        return linear
+    from belated.models.network import NetworkModel
+
+    if isinstance(model, NetworkModel):
+        from belated.streaming.online_network import OnlineNetwork
+
+        return OnlineNetwork.opened(clone(model, safe=False), X, heads)
+    raise ValueError(f"model={model!r} cannot learn from a stream: pass an OnlineLinearModel or a NetworkModel.")

@@ -1,0 +1,121 @@
+"""OnlineLinearModel: margins linear in hashed fields or numbers, learned one record after another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from belated.data.durations import is_number
+from belated.features.field_matrix import FieldMatrix
+from belated.streaming.methods.base import Costs
+from belated.streaming.online_kernels import (
+    ADAGRAD,
+    FTRL,
+    learn_fields,
+    learn_numbers,
+    margins_of_fields,
+    weights_of,
+)
+from belated.typing import Floats, Ints
+
+
+class OnlineLinearModel(BaseEstimator):
+    """A linear model that learns each record once, in order: FTRL-proximal (McMahan et al. 2013) or AdaGrad, compiled.
+
+    Parameters
+    ----------
+    rule : {"ftrl", "adagrad"}
+    learning_rate : float
+        Of each column, divided by the square root of the sum of its squared gradients so far.
+    beta : float
+        Added to that square root, so that first steps are not too long.
+    l1, l2 : float
+        Penalties; with l1, FTRL keeps columns that say little at exactly 0.
+    columns : int
+        Of hashed fields, at most so many; more are folded into these. A column takes eight bytes for each margin.
+
+    Attributes
+    ----------
+    state_ : array of shape (columns + 1, heads, 2)
+        What :mod:`belated.streaming.online_kernels` keeps of each column, the intercept last.
+    """
+
+    def __init__(
+        self,
+        rule: str = "ftrl",
+        learning_rate: float = 0.05,
+        beta: float = 1.0,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        columns: int = 2**22,
+    ) -> None:
+        self.rule = rule
+        self.learning_rate = learning_rate
+        self.beta = beta
+        self.l1 = l1
+        self.l2 = l2
+        self.columns = columns
+
+    def open(self, X: Any, heads: int, levels: Floats | None = None) -> None:
+        """Begin with weights of 0, for rows like X; ``levels`` are the intercepts to begin with."""
+        self._check()
+        width = min(X.n_columns, self.columns) if isinstance(X, FieldMatrix) else X.shape[1]
+        self.state_ = np.zeros((width + 1, heads, 2), dtype=np.float32)
+        if levels is not None:
+            # The z that stands for a weight before any gradient has been seen.
+            scale = 1.0 if self.rule == "adagrad" else -(self.beta / self.learning_rate + self.l2)
+            away = 0.0 if self.rule == "adagrad" else self.l1 * np.sign(levels)
+            self.state_[-1, :, 0] = levels * scale - away
+
+    def learn(self, X: Any, head: Ints, costs: Costs) -> None:
+        """One pass over records of shape (n,), each of one margin."""
+        a, b = (np.ascontiguousarray(part, dtype=np.float64) for part in (costs.a, costs.b))
+        c = np.ones(len(a)) if costs.c is None else np.ascontiguousarray(costs.c, dtype=np.float64)
+        if isinstance(X, FieldMatrix):
+            learn_fields(X.indices, head, a, b, c, self.state_, *self._how)
+        else:
+            learn_numbers(self._numbers(X), head, a, b, c, self.state_, *self._how)
+
+    def margins(self, X: Any) -> Floats:
+        """Margins of shape (n, heads)."""
+        if isinstance(X, FieldMatrix):
+            return margins_of_fields(X.indices, self.state_, *self._how)
+        weights = weights_of(self.state_, *self._how)
+        return self._numbers(X) @ weights[:-1] + weights[-1]
+
+    @property
+    def coef_(self) -> Floats:
+        """Weights of shape (heads, columns)."""
+        return np.ascontiguousarray(weights_of(self.state_, *self._how)[:-1].T)
+
+    @property
+    def intercept_(self) -> Floats:
+        return weights_of(self.state_[-1:], *self._how)[0]
+
+    def _numbers(self, X: Any) -> Floats:
+        return np.ascontiguousarray(X, dtype=np.float64)
+
+    @property
+    def _how(self) -> tuple[Any, ...]:
+        rule = FTRL if self.rule == "ftrl" else ADAGRAD
+        return rule, float(self.learning_rate), float(self.beta), float(self.l1), float(self.l2)
+
+    def _check(self) -> None:
+        if self.rule not in ("ftrl", "adagrad"):
+            raise ValueError(f"rule={self.rule!r} is not known; choose 'ftrl' or 'adagrad'.")
+        for name, least in (("learning_rate", 1e-12), ("beta", 1e-12), ("l1", 0.0), ("l2", 0.0), ("columns", 1)):
+            value: Any = getattr(self, name)
+            if not (is_number(value) and least <= value < np.inf):
+                raise ValueError(f"{name}={value!r} must be a finite number {'above 0' if least else 'of at least 0'}.")
+        if self.rule == "adagrad" and self.l1:
+            raise ValueError("l1 belongs to rule='ftrl'; AdaGrad has none.")
+
+    # What a checkpoint keeps.
+
+    def state(self) -> dict[str, Any]:
+        return {"state": self.state_}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.state_ = state["state"]

@@ -1,0 +1,89 @@
+"""OnlineNetwork: a NetworkModel that learns from records, one step of AdamW for each batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from belated.features.network_inputs import NetworkInputs
+from belated.models.network import NetworkModel
+from belated.models.network_training import NetworkRows, build, margins_of
+from belated.solvers.device_rows import resolve_device
+from belated.streaming.methods.base import Costs
+from belated.typing import Floats, Ints
+
+
+class OnlineNetwork:
+    """A network with one margin for each head. Categories have the places, and numbers the ranges, of the rows it was opened with."""
+
+    def __init__(self, engine: NetworkModel, heads: int) -> None:
+        import torch
+
+        engine._check()
+        self.engine, self.device = engine, resolve_device(engine.device)
+        self.base = np.zeros(heads)
+        self.net = build(engine, heads, (), 0).to(self.device)
+        self.optimizer = torch.optim.AdamW(self.net.parameters(), lr=engine.learning_rate, weight_decay=0.0)
+        self.steps = 0
+
+    @classmethod
+    def opened(cls, engine: NetworkModel, X: Any, heads: int) -> OnlineNetwork:
+        """Fresh, for rows like X."""
+        rare = 1  # what is rare in the first rows may be frequent later
+        engine.inputs_ = NetworkInputs.learn(X, np.ones(len(X)), engine.embedding_rows, engine.bins, rare)
+        return cls(engine, heads)
+
+    def _rows(self, X: Any) -> NetworkRows:
+        return NetworkRows.of(*self.engine.inputs_.transform(X), self.device)
+
+    def learn(self, X: Any, head: Ints, costs: Costs) -> None:
+        """One step on the mean cost of some records."""
+        import torch
+
+        if not len(X):
+            return
+        rows = self._rows(X)
+        at = torch.as_tensor(head, device=self.device)[:, None]
+        a, b = (torch.as_tensor(part, device=self.device, dtype=torch.float32) for part in (costs.a, costs.b))
+        c = 1.0 if costs.c is None else torch.as_tensor(costs.c, device=self.device, dtype=torch.float32)
+        self.net.train()
+        with torch.random.fork_rng(devices=[] if self.device == "cpu" else [torch.cuda.current_device()]):
+            torch.manual_seed(self.engine.seed * 100_003 + self.steps)
+            margin = self.net(rows.numbers, rows.places).gather(1, at)[:, 0]
+            f = torch.sigmoid(margin)
+            if costs.c is None:
+                negative = torch.nn.functional.softplus(margin)
+            else:
+                negative = -torch.log((1.0 - c * f).clamp_min(1e-12))
+            loss = (a * torch.nn.functional.softplus(-margin) + b * negative).mean()
+            self.optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            self.optimizer.step()
+        self.steps += 1
+
+    def margins(self, X: Any) -> Floats:
+        """Margins of shape (n, heads)."""
+        return margins_of(self.net, self._rows(X), self.base, False)
+
+    # What a checkpoint keeps.
+
+    def state(self) -> dict[str, Any]:
+        found = {f"net/{name}": value.cpu().numpy() for name, value in self.net.state_dict().items()}
+        for k, one in self.optimizer.state_dict()["state"].items():
+            found |= {f"adam/{k}/{name}": np.asarray(value.cpu()) for name, value in one.items()}
+        return {**found, "steps": np.array(self.steps)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        import torch
+
+        nets = {name[4:]: torch.as_tensor(value) for name, value in state.items() if name.startswith("net/")}
+        self.net.load_state_dict(nets)
+        self.steps = int(state["steps"])
+        kept: dict[int, dict[str, Any]] = {}
+        for name, value in state.items():
+            if name.startswith("adam/"):
+                _, k, part = name.split("/")
+                kept.setdefault(int(k), {})[part] = torch.as_tensor(value, device=self.device)
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": kept, "param_groups": groups})
