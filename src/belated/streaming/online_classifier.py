@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import narwhals as nw
@@ -13,9 +15,11 @@ from sklearn.exceptions import NotFittedError
 
 from belated.data.durations import DAY, parse_duration
 from belated.data.snapshot import Snapshot
+from belated.features.field_encoder import FieldEncoder
 from belated.features.field_matrix import FieldMatrix
 from belated.models.base import Model
 from belated.notices import logger
+from belated.streaming.checkpoints import read_checkpoint, write_checkpoint
 from belated.streaming.methods import resolve_stream_method
 from belated.streaming.methods.base import Costs, Moments, StreamMethod, inside
 from belated.streaming.online_linear import OnlineLinearModel
@@ -73,6 +77,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     >>> round(float(p.mean()), 1), round(float(turns.mean()), 1)
     (0.3, 0.3)
     """
+
+    auxiliary_: OnlineLinearModel | None
 
     def __init__(
         self,
@@ -170,6 +176,50 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         """The likelier class."""
         return self.classes_[(self.predict_proba(X)[:, 1] > 0.5).astype(int)]
 
+    def checkpoint(self, path: str | Path, stream: Stream, position: Any = None) -> None:
+        """Write this classifier, the stream and how far its events had been read, to one file that appears whole or not at all.
+
+        ``position`` is the caller's own, as plain data: the number of lines read, say, or the offsets of a topic.
+        """
+        write_checkpoint(path, stream, {"classifier": self}, position)
+
+    def restore(self, path: str | Path, stream: Stream) -> Any:
+        """Go on from a checkpoint: this classifier and the stream become what they were, and the position is returned.
+
+        None where there is no such file yet. Events told again from there on give the same model, to the last bit, as if
+        nothing had happened; those that had been told before are known by their keys.
+        """
+        return read_checkpoint(path, stream, {"classifier": self})
+
+    def state(self) -> dict[str, Any]:
+        """What has been learned, as arrays."""
+        if not hasattr(self, "model_"):
+            return {}
+        found = {f"model/{name}": value for name, value in self.model_.state().items()}
+        found |= {f"method/{name}": value for name, value in self.method_.state().items()}
+        if self.auxiliary_ is not None:
+            found |= {f"auxiliary/{name}": value for name, value in self.auxiliary_.state().items()}
+        encoder = None if self.encoder_ is None else self.encoder_.as_plain_data()
+        found["encoder"] = np.frombuffer(json.dumps(encoder).encode(), dtype=np.uint8)
+        return {**found, "n_records": np.array(self.n_records_)}
+
+    def put_back(self, state: dict[str, Any]) -> None:
+        """Become what :meth:`state` was taken of."""
+        parts: dict[str, dict[str, Any]] = {"model": {}, "method": {}, "auxiliary": {}}
+        for name, value in state.items():
+            kind, _, rest = name.partition("/")
+            if kind in parts and rest:
+                parts[kind][rest] = value
+        self._begin()
+        self.model_ = _restored(self.model, parts["model"])
+        self.method_.restore(parts["method"])
+        if self.method_.has_auxiliary:
+            self.auxiliary_ = self._linear()
+            self.auxiliary_.restore(parts["auxiliary"])
+        encoder = json.loads(state["encoder"].tobytes())
+        self.encoder_ = None if encoder is None else FieldEncoder(**encoder)
+        self.n_records_ = int(state["n_records"])
+
     def _horizon(self) -> Any:
         if self.horizon is None:
             raise ValueError(
@@ -181,20 +231,26 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         window = None if self.window is None else parse_duration(self.window, "window", "seconds")
         return method.moments(window, parse_duration(self._horizon(), "horizon", "seconds"))
 
-    def _open(self, X: Any) -> None:
+    def _begin(self) -> None:
         if not (isinstance(self.batch, int | np.integer) and self.batch >= 1):
             raise ValueError(f"batch={self.batch!r} must be a whole number of at least 1.")
         self.method_ = clone(resolve_stream_method(self.method))
         self.moments_ = self._moments(self.method_)
         self.method_.open(self.moments_)
-        self.model_ = _opened(self.model, X, self.method_.heads(self.moments_))
         self.auxiliary_ = None
-        if self.method_.has_auxiliary:
-            linear = clone(self.model) if isinstance(self.model, OnlineLinearModel) else OnlineLinearModel()
-            self.auxiliary_ = linear
-            self.auxiliary_.open(X, 2, _LEVELS)
         self.classes_, self.n_records_ = np.array([0, 1]), 0
+
+    def _open(self, X: Any) -> None:
+        self._begin()
+        self.model_ = _opened(self.model, X, self.method_.heads(self.moments_))
+        if self.method_.has_auxiliary:
+            self.auxiliary_ = self._linear()
+            self.auxiliary_.open(X, 2, _LEVELS)
         self.encoder_ = X.encoder if isinstance(X, FieldMatrix) else None
+
+    def _linear(self) -> OnlineLinearModel:
+        """A fresh model for what is estimated beside the rate."""
+        return clone(self.model) if isinstance(self.model, OnlineLinearModel) else OnlineLinearModel()
 
     def _learn(self, records: Records) -> None:
         mature = records.is_mature
@@ -238,14 +294,31 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
 def _opened(model: Any, X: Any, heads: int) -> Any:
     """A fresh engine for rows like X."""
-    if model is None or isinstance(model, OnlineLinearModel):
-        linear = OnlineLinearModel() if model is None else clone(model)
-        linear.open(X, heads)
-        return linear
-    from belated.models.network import NetworkModel
-
-    if isinstance(model, NetworkModel):
+    if _is_network(model):
         from belated.streaming.online_network import OnlineNetwork
 
         return OnlineNetwork.opened(clone(model, safe=False), X, heads)
-    raise ValueError(f"model={model!r} cannot learn from a stream: pass an OnlineLinearModel or a NetworkModel.")
+    linear = OnlineLinearModel() if model is None else clone(model)
+    linear.open(X, heads)
+    return linear
+
+
+def _restored(model: Any, state: dict[str, Any]) -> Any:
+    """An engine as it was when its state was taken."""
+    if _is_network(model):
+        from belated.streaming.online_network import OnlineNetwork
+
+        return OnlineNetwork.restored(clone(model, safe=False), state)
+    linear = OnlineLinearModel() if model is None else clone(model)
+    linear.restore(state)
+    return linear
+
+
+def _is_network(model: Any) -> bool:
+    if model is None or isinstance(model, OnlineLinearModel):
+        return False
+    from belated.models.network import NetworkModel
+
+    if not isinstance(model, NetworkModel):
+        raise ValueError(f"model={model!r} cannot learn from a stream: pass an OnlineLinearModel or a NetworkModel.")
+    return True

@@ -72,18 +72,31 @@ class OnlineNetwork:
         found = {f"net/{name}": value.cpu().numpy() for name, value in self.net.state_dict().items()}
         for k, one in self.optimizer.state_dict()["state"].items():
             found |= {f"adam/{k}/{name}": np.asarray(value.cpu()) for name, value in one.items()}
-        return {**found, "steps": np.array(self.steps)}
+        inputs = self.engine.inputs_
+        found |= {f"edges/{k}": edges for k, edges in enumerate(inputs.edges)}
+        if inputs.lookup is not None:
+            found["lookup"] = inputs.lookup
+        sizes = {"steps": self.steps, "heads": len(self.base), "size": inputs.size}
+        return {**found, "offsets": inputs.offsets, **{name: np.array(value) for name, value in sizes.items()}}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    @classmethod
+    def restored(cls, engine: NetworkModel, state: dict[str, Any]) -> OnlineNetwork:
+        """As it was when its state was taken."""
         import torch
 
+        edges = [state[f"edges/{k}"] for k in range(sum(name.startswith("edges/") for name in state))]
+        engine.inputs_ = NetworkInputs(
+            edges=edges, offsets=state["offsets"], size=int(state["size"]), lookup=state.get("lookup")
+        )
+        found = cls(engine, int(state["heads"]))
         nets = {name[4:]: torch.as_tensor(value) for name, value in state.items() if name.startswith("net/")}
-        self.net.load_state_dict(nets)
-        self.steps = int(state["steps"])
+        found.net.load_state_dict(nets)
+        found.steps = int(state["steps"])
         kept: dict[int, dict[str, Any]] = {}
         for name, value in state.items():
             if name.startswith("adam/"):
                 _, k, part = name.split("/")
-                kept.setdefault(int(k), {})[part] = torch.as_tensor(value, device=self.device)
-        groups = self.optimizer.state_dict()["param_groups"]
-        self.optimizer.load_state_dict({"state": kept, "param_groups": groups})
+                kept.setdefault(int(k), {})[part] = torch.as_tensor(value)
+        groups = found.optimizer.state_dict()["param_groups"]
+        found.optimizer.load_state_dict({"state": kept, "param_groups": groups})
+        return found

@@ -68,6 +68,7 @@ class Records:
         first = parts[0].X
         if isinstance(first, FieldMatrix):
             X: Any = FieldMatrix._trusted(np.concatenate([part.X.indices for part in parts]), first.n_columns)
+            X.encoder = first.encoder
         else:
             X = np.concatenate([part.X for part in parts])
         names = ("time", "row", "label", "delay", "kind")

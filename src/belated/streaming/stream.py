@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from belated.data.durations import parse_duration
 from belated.data.times import NEVER, parse_instant, read_times, show_instant
+from belated.features.field_encoder import FieldEncoder
 from belated.features.field_matrix import FieldMatrix
 from belated.features.hashing import field_starts, hash_column
 from belated.streaming.growing_columns import GrowingColumn
@@ -23,6 +24,7 @@ from belated.typing import Bools, Ints
 
 _LONG_AGO = -(2**62)
 _NONE = np.zeros(0, dtype=np.int64)
+_PARTS = ("time", "row", "label", "delay", "kind")
 _COUNTS = (
     "arrivals",  # rows taken in
     "repeated_arrivals",  # of a key that is known
@@ -82,6 +84,7 @@ class Stream:
         self._key, self._time, self._delay = (GrowingColumn(np.zeros(0, dtype=np.int64)) for _ in range(3))
         self._X: GrowingColumn | None = None
         self._n_columns: int | None = None  # of FieldMatrix
+        self._encoder: FieldEncoder | None = None
         self._map = KeyMap()
         # Events that have been told: key, time, true time, and features of arrivals.
         self._arriving: list[tuple[Any, ...]] = []
@@ -151,6 +154,66 @@ class Stream:
         made, self._made[name] = self._made[name], []
         return Records.joined(made) if made else self._gather(np.zeros(0, dtype=np.int64), [])
 
+    # What a checkpoint keeps.
+
+    def parameters(self) -> str:
+        """What it was made with, in words."""
+        made_for = ", ".join(f"{name}={one!r}" for name, one in self.methods.items())
+        return f"Stream({made_for}, window={self._window}, horizon={self._horizon}, tolerance={self._tolerance})"
+
+    def about(self) -> dict[str, Any]:
+        """What it knows, apart from rows, as plain data."""
+        encoder = None if self._encoder is None else self._encoder.as_plain_data()
+        return {
+            "now": self._now,
+            "clock": self._clock,
+            "counts": self.counts,
+            "columns": self._n_columns,
+            "encoder": encoder,
+        }
+
+    def state(self) -> dict[str, Any]:
+        """Rows and events, as arrays."""
+        found: dict[str, Any] = {"first": np.array(self._key.first), "waiting": np.stack(self._waiting)}
+        found |= {"key": self._key.values, "time": self._time.values, "delay": self._delay.values}
+        found["moved"] = np.array([*self._moved.items()], dtype=np.int64).reshape(-1, 2)
+        if self._X is not None:
+            found |= {"X": self._X.values, "X_first": np.array(self._X.first)}
+        for name, batches in (("arriving", self._arriving), ("turning", self._turning)):
+            if batches:
+                columns = [np.concatenate(parts) for parts in zip(*batches, strict=True)]
+                found |= {f"{name}/{k}": column for k, column in enumerate(columns)}
+        for name, made in self._made.items():
+            if made:
+                records = Records.joined(made)
+                rows = records.X.indices if isinstance(records.X, FieldMatrix) else records.X
+                found[f"made/{name}/X"] = rows
+                found |= {f"made/{name}/{part}": getattr(records, part) for part in _PARTS}
+        return found
+
+    def restore(self, state: dict[str, Any], about: dict[str, Any]) -> None:
+        """Become what :meth:`state` and :meth:`about` were taken of."""
+        self._now, self._clock, self.counts = about["now"], about["clock"], dict(about["counts"])
+        self._n_columns = about["columns"]
+        self._encoder = None if about["encoder"] is None else FieldEncoder(**about["encoder"])
+        first = int(state["first"])
+        self._key, self._time, self._delay = (GrowingColumn(state[name], first) for name in ("key", "time", "delay"))
+        self._X = GrowingColumn(state["X"], int(state["X_first"])) if "X" in state else None
+        self._waiting = tuple(state["waiting"])
+        self._moved = {int(row): int(when) for row, when in state["moved"]}
+        self._map = KeyMap()
+        self._map.put(self._key.values, first, first, _NONE)
+        batches = [
+            [state[f"{name}/{k}"] for k in range(4) if f"{name}/{k}" in state] for name in ("arriving", "turning")
+        ]
+        self._arriving, self._turning = ([tuple(batch)] if batch else [] for batch in batches)
+        for name in self.methods:
+            self._made[name] = []
+            if f"made/{name}/X" in state:
+                X = state[f"made/{name}/X"]
+                X = X if self._n_columns is None else FieldMatrix._trusted(X, self._n_columns)
+                self._made[name] = [Records(X, *(state[f"made/{name}/{part}"] for part in _PARTS))]
+
     # What follows reads events.
 
     def _not_before_now(self, micros: Ints) -> Ints:
@@ -187,6 +250,7 @@ class Stream:
             if self._n_columns not in (None, X.n_columns):
                 raise ValueError(f"X has {X.n_columns} columns now, and had {self._n_columns} before.")
             self._n_columns, values = X.n_columns, X.indices
+            self._encoder = self._encoder or X.encoder
         else:
             values = np.asarray(X, dtype=np.float64)
             if values.ndim != 2:
@@ -270,7 +334,8 @@ class Stream:
                 parts.append(_part(row, when, np.ones(len(row), dtype=bool), delay, LATE, kept))
         if method.has_auxiliary:
             parts.append(self._mature(before, moments))
-        self._made[name].append(self._gather(*_in_order(parts)))
+        if any(len(part[0]) for part in parts):
+            self._made[name].append(self._gather(*_in_order(parts)))
 
     def _mature(self, before: int, moments: Moments) -> tuple[Any, ...]:
         """Rows that have reached the horizon, for auxiliary models."""
@@ -285,11 +350,10 @@ class Stream:
 
     def _gather(self, row: Ints, rest: Sequence[Any]) -> Records:
         """Records with their features."""
-        if self._X is None:
-            raise ValueError("nothing has arrived yet, so there are no records.")
-        X: Any = self._X.values[row - self._X.first]
+        X: Any = np.zeros((0, 0)) if self._X is None else self._X.values[row - self._X.first]
         if self._n_columns is not None:
             X = FieldMatrix._trusted(X, self._n_columns)
+            X.encoder = self._encoder
         nothing = (_NONE, np.zeros(0, dtype=bool), _NONE, np.zeros(0, dtype=np.int8))
         time, label, delay, kind = rest or nothing
         return Records(X, time, row, label, delay, kind)
