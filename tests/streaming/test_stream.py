@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 from belated import EventLog, FieldMatrix, Stream
 from belated.data.times import NEVER
 from belated.streaming.methods import STREAM_METHODS
-from belated.streaming.records import LATE, MATURE_EARLY, SECOND
+from belated.streaming.stream_records import LATE, MATURE_EARLY, SECOND
 
 WINDOW, HORIZON = 3, 10  # seconds
 SECOND_ = 1_000_000

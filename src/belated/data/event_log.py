@@ -317,6 +317,11 @@ class EventLog:
         return self._frame
 
     @property
+    def times(self) -> tuple[Ints, Ints]:
+        """When each row arrived, and when its outcome came (the largest number there is: never), in microseconds on its clock."""
+        return self._arrival, self._outcome
+
+    @property
     def clock(self) -> str:
         """``"datetime"``, ``"epoch"`` or ``"seconds"``; see :mod:`belated.data.times`."""
         return self._clock

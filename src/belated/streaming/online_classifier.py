@@ -19,13 +19,13 @@ from belated.features.field_encoder import FieldEncoder
 from belated.features.field_matrix import FieldMatrix
 from belated.models.base import Model
 from belated.notices import logger
-from belated.streaming.checkpoints import read_checkpoint, write_checkpoint
 from belated.streaming.methods import resolve_stream_method
 from belated.streaming.methods.base import Costs, Moments, StreamMethod, inside
 from belated.streaming.online_linear import OnlineLinearModel
-from belated.streaming.records import MATURE_EARLY, MATURE_LATE, MATURE_NEGATIVE, Records
+from belated.streaming.saved_streams import read_checkpoint, write_checkpoint
 from belated.streaming.starting import positive_by
 from belated.streaming.stream import Stream
+from belated.streaming.stream_records import MATURE_EARLY, MATURE_LATE, MATURE_NEGATIVE, Records
 from belated.typing import Floats
 
 _LEVELS = np.array([-4.0, 4.0])  # of the auxiliary models, before they have seen anything: next to nothing is late

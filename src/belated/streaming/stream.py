@@ -18,7 +18,7 @@ from belated.streaming.growing_columns import GrowingColumn
 from belated.streaming.key_map import KeyMap
 from belated.streaming.methods import resolve_stream_method
 from belated.streaming.methods.base import Moments, StreamMethod
-from belated.streaming.records import LATE, MATURE_EARLY, MATURE_LATE, MATURE_NEGATIVE, Records
+from belated.streaming.stream_records import LATE, MATURE_EARLY, MATURE_LATE, MATURE_NEGATIVE, Records
 from belated.tables.refusal import refuse
 from belated.typing import Bools, Ints
 

@@ -16,7 +16,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator
 
 from belated.data.durations import DAY, duration_text, parse_duration
-from belated.streaming.records import Kinds
+from belated.streaming.stream_records import Kinds
 from belated.typing import Bools, Floats, Ints
 
 PositiveBy = Callable[[int], Floats]  # an age in microseconds to P(positive by then | x) of rows

@@ -9,7 +9,7 @@ import numpy as np
 from belated.data.durations import parse_duration
 from belated.streaming.methods.base import Costs, Moments
 from belated.streaming.methods.elapsed_sampling import ElapsedSampling
-from belated.streaming.records import FIRST, SECOND, Kinds
+from belated.streaming.stream_records import FIRST, SECOND, Kinds
 from belated.typing import Bools, Floats, Ints
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from belated.streaming.methods.base import Costs, Moments, StreamMethod
-from belated.streaming.records import Kinds
+from belated.streaming.stream_records import Kinds
 from belated.typing import Bools, Floats, Ints
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from belated.streaming.methods.base import Costs, Moments, PositiveBy, StreamMethod, inside
-from belated.streaming.records import FIRST, Kinds
+from belated.streaming.stream_records import FIRST, Kinds
 from belated.typing import Bools, Floats, Ints
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from belated.streaming.methods.base import Costs, Moments, PositiveBy, StreamMethod, ages_from
-from belated.streaming.records import Kinds
+from belated.streaming.stream_records import Kinds
 from belated.typing import Bools, Floats, Ints
 
 

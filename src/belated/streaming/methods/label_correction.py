@@ -6,7 +6,7 @@ import numpy as np
 
 from belated.streaming.methods.base import Costs
 from belated.streaming.methods.elapsed_sampling import ElapsedSampling
-from belated.streaming.records import LATE, Kinds
+from belated.streaming.stream_records import LATE, Kinds
 from belated.typing import Bools, Floats
 
 

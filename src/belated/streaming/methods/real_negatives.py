@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from belated.streaming.methods.base import Costs, Moments, StreamMethod
-from belated.streaming.records import FIRST, SECOND, Kinds
+from belated.streaming.stream_records import FIRST, SECOND, Kinds
 from belated.typing import Bools, Floats, Ints
 
 

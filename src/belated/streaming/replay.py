@@ -1,0 +1,412 @@
+"""Replay a log as a stream: what would each method have predicted of the next step, step after step?
+
+The protocol of the literature. A classifier is fitted on what was known at the end of a warm-up, and every online method starts
+from it. Then, step by step, each learns the records that became known, in one pass, and predicts the rows that arrive in the
+next step; these are scored by their final labels. Nothing later than a step has any influence on what is learned in it; the one
+exception is the oracle, which learns final labels at arrival.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from sklearn.base import clone
+
+from belated.classifier import DelayedFeedbackClassifier
+from belated.data.durations import DAY, parse_duration
+from belated.data.event_log import EventLog
+from belated.data.times import NEVER, show_instant
+from belated.evaluation.metrics import scores
+from belated.evaluation.progress import progress_file
+from belated.evaluation.workers import run_tasks
+from belated.features.column_encodings import read_numbers
+from belated.features.field_encoder import FieldEncoder
+from belated.features.field_matrix import FieldMatrix
+from belated.features.quantiles import weighted_quantiles
+from belated.methods import METHODS
+from belated.models.linear import LinearModel
+from belated.notices import logger, quietly
+from belated.streaming.methods import STREAM_METHODS, resolve_stream_method
+from belated.streaming.online_classifier import OnlineClassifier
+from belated.streaming.online_linear import OnlineLinearModel
+from belated.streaming.replay_results import ORACLE_NAME, START, Replay, ReplaySettings
+from belated.streaming.saved_streams import read_checkpoint, write_checkpoint
+from belated.streaming.stream import Stream
+from belated.streaming.stream_records import FIRST, Records
+from belated.tables.frames import kinds_of, open_table, take_rows, to_arrow
+from belated.typing import Floats, Ints
+
+REPLAYED = (START, *(name for name in STREAM_METHODS if name != "final"))
+_MEASURES = ("log_loss", "roc_auc", "pr_auc", "prediction")
+_COLUMNS, _BUCKETS = 2**20, 10
+_BETWEEN = 120.0  # seconds between checkpoints
+_COSTS = {"hazard-heads": 4.0, "dfm-stream": 4.0, "defer": 3.0, "ddfm": 3.0, "es-dfm": 2.0, "defuse": 2.0}
+_WARMUP_TEACHER = "dfm-piecewise"
+
+
+def replay(
+    log: EventLog,
+    *,
+    horizon: Any,
+    warmup: Any,
+    step: Any = "1h",
+    wait: Any = "15min",
+    methods: Sequence[str] | None = None,
+    refit: Any = None,
+    model: Any = None,
+    n_jobs: int | None = None,
+    cache: str | Path | None = None,
+    progress: bool = True,
+) -> Replay:
+    """Replay a log.
+
+    Parameters
+    ----------
+    log : EventLog
+    horizon : duration
+        A row is positive if its outcome comes within this long.
+    warmup : duration
+        How much of the log, from its first arrival on, the first model is fitted on.
+    step : duration
+        How often methods learn; they then predict what arrives in the next step.
+    wait : duration
+        The window of methods that wait for a first label.
+    methods : names, optional
+        Of the stream, by default all of them; names of batch methods (``"dfm-piecewise"``) are fitted again every ``refit``, on
+        what was known then.
+    refit : duration, optional
+        How often batch methods are fitted again; by default a day.
+    model : OnlineLinearModel or NetworkModel, optional
+    n_jobs : int, optional
+        Processes, among which the methods are shared out. By default one a core.
+    cache : path, optional
+        A folder in which a replay keeps how far it is. One that was interrupted goes on there.
+    """
+    plan = _Plan.of(log, horizon, warmup, step, wait, refit, methods, model)
+    every = len(plan.starts) * len(plan.names)
+    groups = _shared_out(plan.names, n_jobs)
+    logger.info("replay: %s, %d steps, methods %s", plan.settings, len(plan.starts), groups)
+    with progress_file(every, f"Replaying {len(plan.starts)} steps", progress) as file:
+        work = ((log, plan, group, file, None if cache is None else str(cache)) for group in groups)
+        with closing(run_tasks(_run, work, len(groups), n_jobs)) as found_now:
+            parts = list(found_now)
+    found = {name: measured for part in parts for name, measured in part["scores"].items()}
+    seconds = {name: taken for part in parts for name, taken in part["seconds"].items()}
+    first = parts[0]
+    times = [show_instant(int(when), log.clock) for when in plan.starts]
+    in_order = {name: {m: np.array(found[name][m]) for m in _MEASURES} for name in plan.names}
+    rows, positive = (np.array(first[name], dtype=np.float64) for name in ("rows", "positive"))
+    kept = rows > 0  # a step in which nothing arrives says nothing
+    if not kept.any():
+        raise ValueError("nothing arrives after the warm-up that has reached the horizon by now: shorten either.")
+    in_order = {name: {m: values[kept] for m, values in one.items()} for name, one in in_order.items()}
+    times = [when for when, keep in zip(times, kept, strict=True) if keep]
+    return Replay(plan.settings, times, rows[kept], positive[kept], in_order, first["counts"], seconds)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """When each step begins, in microseconds, and what is replayed."""
+
+    settings: ReplaySettings
+    begin: int  # the end of the warm-up
+    starts: Ints  # of the steps that are predicted
+    step: int
+    wait: int
+    horizon: int
+    refit: int | None
+    names: tuple[str, ...]
+    model: Any
+
+    @classmethod
+    def of(
+        cls, log: EventLog, horizon: Any, warmup: Any, step: Any, wait: Any, refit: Any, methods: Any, model: Any
+    ) -> _Plan:
+        limit, before, each, waiting = (
+            parse_duration(value, name, log.clock)
+            for value, name in ((horizon, "horizon"), (warmup, "warmup"), (step, "step"), (wait, "wait"))
+        )
+        again = None if refit is None else parse_duration(refit, "refit", log.clock)
+        names = _checked(methods, again is not None)
+        if waiting >= limit:
+            raise ValueError(f"wait={wait!r} must be shorter than horizon={horizon!r}.")
+        if any(name in METHODS for name in names) and again is None:
+            again = DAY
+        begin = log.first + before
+        # Rows of the last step must have reached the horizon by the end of the log.
+        starts = np.arange(begin, log.until - limit - each + 1, each, dtype=np.int64)
+        if len(starts) < 2:
+            raise ValueError(
+                f"the log is too short: after a warm-up of {warmup}, and before the last {horizon}, whose labels are not final, there is not "
+                f"room for two steps of {step}. Shorten one of them."
+            )
+        days = (before / DAY, each / DAY, waiting / DAY, limit / DAY, None if again is None else again / DAY)
+        engine = OnlineLinearModel() if model is None else model
+        settings = ReplaySettings(*days, names, " ".join(repr(engine).split()))
+        return cls(settings, begin, starts, each, waiting, limit, again, names, engine)
+
+
+def _checked(methods: Sequence[str] | None, refits: bool) -> tuple[str, ...]:
+    """The methods to replay; the model that all start from and the oracle are always there."""
+    if isinstance(methods, str):
+        raise ValueError(f"methods={methods!r} must be a list of names, as in methods=[{methods!r}].")
+    asked = [*REPLAYED, *([_WARMUP_TEACHER] if refits else [])] if methods is None else list(methods)
+    for name in asked:
+        if name not in REPLAYED and name not in METHODS and name not in STREAM_METHODS:
+            raise ValueError(
+                f"method {name!r} is not known; choose out of {', '.join(STREAM_METHODS)} on the stream, and of {', '.join(METHODS)} fitted "
+                f"again and again."
+            )
+    asked += [_WARMUP_TEACHER] * (refits and not any(name in METHODS for name in asked))
+    return tuple(dict.fromkeys([START, *(n for n in asked if n != ORACLE_NAME), ORACLE_NAME]))
+
+
+def _shared_out(names: Sequence[str], n_jobs: int | None) -> list[list[str]]:
+    """Methods in about equally expensive groups, one for each process."""
+    import joblib
+
+    count = min(joblib.effective_n_jobs(n_jobs or -1), len(names))
+    groups: list[list[str]] = [[] for _ in range(count)]
+    for name in sorted(names, key=lambda n: -_cost(n)):
+        min(groups, key=lambda group: sum(map(_cost, group))).append(name)
+    return [group for group in groups if group]
+
+
+def _cost(name: str) -> float:
+    return 8.0 if name in METHODS else _COSTS.get(name, 1.0)
+
+
+def _run(log: EventLog, plan: _Plan, names: list[str], progress: str, cache: str | None) -> dict[str, Any]:
+    """Replay some methods over all events."""
+    with quietly():
+        one = _Run.of(log, plan, names, cache)
+        for _ in one.go():
+            with open(progress, "ab") as file:
+                file.write(b"." * len(names))
+        return one.found()
+
+
+@dataclass
+class _Run:
+    """Some methods on their way through the events."""
+
+    events: _Events
+    plan: _Plan
+    online: dict[str, OnlineClassifier]
+    batch: dict[str, DelayedFeedbackClassifier]
+    stream: Stream
+    done: int
+    scores: dict[str, dict[str, list[float | None]]]
+    seconds: dict[str, float]
+    file: Path | None
+
+    @classmethod
+    def of(cls, log: EventLog, plan: _Plan, names: list[str], cache: str | None) -> _Run:
+        events = _Events.of(log, plan.begin)
+        online = {name: plan_classifier(name, plan) for name in names if name not in METHODS}
+        batch = {
+            name: DelayedFeedbackClassifier(name, window=plan.settings.horizon / 2) for name in names if name in METHODS
+        }
+        on_stream = {n: clf.method for n, clf in online.items() if n not in (START, ORACLE_NAME)} or {START: "vanilla"}
+        stream = Stream(on_stream, window=plan.wait / 1e6, horizon=plan.horizon / 1e6)
+        empty: dict[str, dict[str, list[float | None]]] = {name: {m: [] for m in _MEASURES} for name in names}
+        one = cls(
+            events, plan, online, batch, stream, 0, empty, dict.fromkeys(names, 0.0), _file(log, plan, names, cache)
+        )
+        if not one._goes_on():
+            one._warm_up()
+        return one
+
+    def _warm_up(self) -> None:
+        """Fit a classifier on what is known, start all methods from it, and tell the stream what is still pending."""
+        events, plan = self.events, self.plan
+        snap = events.log.snapshot_at(plan.begin, NEVER, plan.horizon)
+        if not snap.y.any():
+            raise ValueError("nothing is positive by the end of the warm-up: lengthen it.")
+        teacher = DelayedFeedbackClassifier(_WARMUP_TEACHER, model=LinearModel(l2=None, tol=1e-4)).fit_snapshot(snap)
+        for clf in self.online.values():
+            clf.start(snap, teacher)
+        for name, clf in self.batch.items():
+            self.batch[name] = clf.set_params(model=LinearModel(l2=teacher.model_.l2, tol=1e-4)).fit_snapshot(snap)
+        self.stream.advance(np.datetime64(events.first - 1, "us"))
+        self._tell(events.first - 1, plan.begin)
+        for name in self.stream.methods:
+            self.stream.records(name)  # what was known by now is in the model that all start from
+
+    def _tell(self, after: int, until: int) -> None:
+        """Tell the stream what happened, and let it go on."""
+        rows, turned = self.events.arrivals(after, until), self.events.outcomes(after, until)
+        events = self.events
+        self.stream.arrive(rows, events.X[rows], _instants(events.arrival[rows]))
+        self.stream.outcome(turned, _instants(events.outcome[turned]))
+        self.stream.advance(np.datetime64(until, "us"))
+
+    def go(self) -> Iterator[int]:
+        kept = time.monotonic()
+        for k in range(self.done, len(self.plan.starts)):
+            self._one_step(k)
+            self.done = k + 1
+            if self.file is not None and time.monotonic() - kept > _BETWEEN:
+                self._keep()
+                kept = time.monotonic()
+            yield k
+        if self.file is not None:
+            self._keep()
+
+    def _one_step(self, k: int) -> None:
+        """Learn what has become known up to the start of a step, and predict the rows that arrive in it."""
+        events, plan, now = self.events, self.plan, int(self.plan.starts[k])
+        before = now - plan.step
+        if k:
+            self._tell(before, now)
+        rows = events.arrivals(now, now + plan.step)
+        final = events.final(rows, plan.horizon)
+        fresh = events.arrivals(before, now) if k else np.zeros(0, dtype=np.int64)
+        X = events.X[rows]
+        for name in self.scores:
+            begun = time.monotonic()
+            if k:
+                self._learn(name, fresh, now)
+            p = self._predict(name, X) if len(rows) else np.zeros(0)
+            self.seconds[name] += time.monotonic() - begun
+            measured = {**scores(final, p), "prediction": float(p.mean())} if len(rows) else {}
+            for measure in _MEASURES:
+                self.scores[name][measure].append(measured.get(measure))
+
+    def _learn(self, name: str, fresh: Ints, now: int) -> None:
+        events, plan = self.events, self.plan
+        if name == ORACLE_NAME:
+            if len(fresh):
+                self.online[name].partial_fit(_labelled(events.X[fresh], events.final(fresh, plan.horizon), now))
+        elif name in self.online and name != START:
+            self.online[name].partial_fit(self.stream.records(name))
+        elif name in self.batch:
+            assert plan.refit is not None
+            if (now - plan.begin) // plan.refit > (now - plan.step - plan.begin) // plan.refit:
+                snap = events.log.snapshot_at(now, round(plan.settings.warmup * DAY), plan.horizon)
+                self.batch[name] = clone(self.batch[name]).fit_snapshot(snap)
+
+    def _predict(self, name: str, X: Any) -> Floats:
+        clf: Any = self.online[name] if name in self.online else self.batch[name]
+        return np.asarray(clf.predict_proba(X)[:, 1])
+
+    def found(self) -> dict[str, Any]:
+        events, plan = self.events, self.plan
+        rows = [events.arrivals(int(t), int(t) + plan.step) for t in plan.starts]
+        positive = [int(events.final(some, plan.horizon).sum()) for some in rows]
+        numbers = {
+            n: {m: [np.nan if v is None else v for v in line] for m, line in one.items()}
+            for n, one in self.scores.items()
+        }
+        counts = dict(self.stream.counts)
+        return {
+            "scores": numbers,
+            "seconds": self.seconds,
+            "rows": [len(r) for r in rows],
+            "positive": positive,
+            "counts": counts,
+        }
+
+    # What is kept for a replay that is interrupted. Batch methods are fitted anew at their next turn, so those are not resumed.
+
+    def _keep(self) -> None:
+        assert self.file is not None
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        position = {"done": self.done, "scores": self.scores, "seconds": self.seconds}
+        write_checkpoint(self.file, self.stream, self.online, position)
+
+    def _goes_on(self) -> bool:
+        if self.file is None or not self.file.exists() or self.batch:
+            return False
+        position = read_checkpoint(self.file, self.stream, self.online)
+        self.done, self.scores, self.seconds = position["done"], position["scores"], position["seconds"]
+        return True
+
+
+def plan_classifier(name: str, plan: _Plan) -> OnlineClassifier:
+    """The classifier that goes by a name in a replay."""
+    method = "vanilla" if name in (START, ORACLE_NAME) else name
+    return OnlineClassifier(resolve_stream_method(method), plan.model, plan.wait / 1e6, plan.horizon / 1e6)
+
+
+def _file(log: EventLog, plan: _Plan, names: list[str], cache: str | None) -> Path | None:
+    if cache is None:
+        return None
+    asked = json.dumps([repr(plan.settings), names, plan.begin])
+    key = hashlib.blake2b(log.fingerprint() + asked.encode(), digest_size=8).hexdigest()
+    return Path(cache) / f"replay-{key}.npz"
+
+
+def _labelled(X: Any, label: Any, now: int) -> Records:
+    """Records of rows whose label is known, however that may be."""
+    n = len(label)
+    nothing = np.full(n, NEVER)
+    return Records(X, np.full(n, now), np.arange(n), label, nothing, np.full(n, FIRST, dtype=np.int8))
+
+
+def _instants(micros: Ints) -> Any:
+    return micros.astype("datetime64[us]")
+
+
+@dataclass(frozen=True)
+class _Events:
+    """The events of a log in order of arrival, with features as fields."""
+
+    log: EventLog
+    X: Any
+    arrival: Ints
+    outcome: Ints
+    by_outcome: Ints  # rows that have one, in its order
+    outcome_times: Ints
+
+    @property
+    def first(self) -> int:
+        return int(self.arrival[0])
+
+    @classmethod
+    def of(cls, log: EventLog, known_until: int) -> _Events:
+        """``known_until``: the ranges of numbers come from rows that have arrived by then."""
+        X = log.frame if isinstance(log.frame, FieldMatrix) else _fields(log, known_until)
+        arrival, outcome = log.times
+        if (np.diff(arrival) < 0).any():
+            order = np.argsort(arrival, kind="stable")
+            arrival, outcome, X = arrival[order], outcome[order], X[order]
+        log = EventLog(X, arrival, outcome, log.clock, True, log.until)
+        turned = np.flatnonzero(outcome != NEVER)
+        turned = turned[np.argsort(outcome[turned], kind="stable")]
+        return cls(log, X, arrival, outcome, turned, outcome[turned])
+
+    def arrivals(self, after: int, until: int) -> Ints:
+        """Rows that arrive after one instant, and not after another."""
+        return np.arange(*np.searchsorted(self.arrival, [after, until], side="right"))
+
+    def outcomes(self, after: int, until: int) -> Ints:
+        """Rows that turn positive between the two."""
+        return self.by_outcome[slice(*np.searchsorted(self.outcome_times, [after, until], side="right"))]
+
+    def final(self, rows: Ints, horizon: int) -> Any:
+        """Whether rows are positive in the end."""
+        outcome = self.outcome[rows]
+        return (outcome != NEVER) & (outcome - self.arrival[rows] <= horizon)
+
+
+def _fields(log: EventLog, known_until: int) -> FieldMatrix:
+    """The features of a table as hashed fields: categories as they are, numbers by ranges that are known by then."""
+    table = open_table(log.frame, "the log")
+    known = log.times[0] <= known_until
+    edges = {}
+    for name, kind in kinds_of(log.frame).items():
+        if kind == "number":
+            values = read_numbers(to_arrow(nw.from_native(take_rows(log.frame, known), eager_only=True), name), name)
+            values = values[~np.isnan(values)]
+            edges[name] = weighted_quantiles(values, np.ones(len(values)), _BUCKETS) if len(values) else np.zeros(0)
+    return FieldEncoder(table.columns, edges, _COLUMNS, na=log.na).transform(log.frame)
