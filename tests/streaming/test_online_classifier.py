@@ -116,7 +116,7 @@ def test_the_compiled_pass_is_ftrl():
 
 def test_more_columns_than_the_model_has_are_folded():
     fields = FieldMatrix(np.array([[3, 70], [9, 70]]), 100)
-    model = OnlineLinearModel(columns=64)
+    model = OnlineLinearModel(columns=64, shared=False)
     model.open(fields, 2)
     model.learn(fields, np.array([0, 1]), Costs(np.ones(2), np.zeros(2)))
     assert model.state_.shape == (65, 2, 2)

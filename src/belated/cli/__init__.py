@@ -17,7 +17,7 @@ import click
 
 from belated import __version__
 
-_COMMANDS = ("describe", "compare", "train", "predict", "demo", "reproduce")
+_COMMANDS = ("describe", "compare", "train", "predict", "replay", "demo", "reproduce")
 
 
 class CommandGroup(click.Group):
@@ -51,6 +51,7 @@ def main(verbose: bool) -> None:
     belated compare log.parquet --horizon 30d        Which correction should I use, and what does it gain?
     belated train log.parquet --method auto --horizon 30d --out model.skops
     belated predict model.skops new.parquet --out predictions.parquet
+    belated replay log.parquet --horizon 30d --warmup 30d      Would learning hour by hour pay?
     belated demo                                     A comparison on a simulated log, to see what it gives.
     """
     # A command that is asked to end cleans up after itself, and so do its workers.

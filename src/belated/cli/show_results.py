@@ -62,6 +62,28 @@ def show_comparison(summary: dict[str, Any]) -> None:
     )
 
 
+def show_replay(summary: dict[str, Any]) -> None:
+    columns = {
+        "log_loss": ("log loss", "{:.4f}"),
+        "relative_improvement": ("improvement", "{:+.0%}"),
+        "calibration_ratio": ("calibration", "{:.2f}"),
+        "pr_auc": ("PR AUC", "{:.4f}"),
+        "roc_auc": ("ROC AUC", "{:.4f}"),
+        "seconds": ("seconds", "{:.1f}"),
+    }
+    count = len(summary["steps"]["time"])
+    table = Table(title=f"{plain(summary['name'])}: mean over {count} steps, {summary['rows']:,} rows")
+    table.add_column("method")
+    for heading, _ in columns.values():
+        table.add_column(heading, justify="right")
+    for name, row in sorted(summary["methods"].items(), key=lambda item: item[1]["log_loss"]):
+        style = "bold green" if name == summary["best"] else "dim" if name in ("oracle", "pretrained") else ""
+        cells = ["" if row[key] is None else form.format(row[key]) for key, (_, form) in columns.items()]
+        table.add_row(name, *cells, style=style)
+    out.print(table)
+    out.print(plain(summary["verdict"]), soft_wrap=True)
+
+
 def show_diagnosis(diagnosis: Diagnosis) -> None:
     from belated.tables.refusal import counted
 

@@ -48,7 +48,7 @@ class Chart:
     svg: str
 
 
-def _draw(title: str, alternative: str, size: tuple[float, float], paint: Callable[[Figure], None], name: str) -> Chart:
+def draw(title: str, alternative: str, size: tuple[float, float], paint: Callable[[Figure], None], name: str) -> Chart:
     with matplotlib.rc_context({**_STYLE, "svg.hashsalt": name}):
         figure = Figure(figsize=size)
         paint(figure)
@@ -98,7 +98,7 @@ def _delays(diagnosis: dict[str, Any]) -> Chart:
     title = f"Half of the positives come within {half:.2g} days, nine in ten within {ninety:.2g}"
     after = diagnosis["after_window"]["share"]
     text = f"Share of positives seen by age, with a 95% band. At the window of {window:.3g} days, {after:.0%} are still to come."
-    return _draw(title, text, (5.6, 2.9), paint, "delays")
+    return draw(title, text, (5.6, 2.9), paint, "delays")
 
 
 def _maturity(diagnosis: dict[str, Any]) -> Chart:
@@ -131,7 +131,7 @@ def _maturity(diagnosis: dict[str, Any]) -> Chart:
         title = f"The last {unripe} days lack {missing:.0%} of their positives"
     else:
         title = "Every day of arrival has at least nine in ten of its positives by now"
-    return _draw(title, "Rate by time of arrival so far, and as expected in the end.", (5.6, 2.9), paint, "maturity")
+    return draw(title, "Rate by time of arrival so far, and as expected in the end.", (5.6, 2.9), paint, "maturity")
 
 
 def _cutoffs(summary: dict[str, Any]) -> Chart:
@@ -166,7 +166,7 @@ def _cutoffs(summary: dict[str, Any]) -> Chart:
         else "No method is ahead of bl on average"
     )
     parts = [f"{name} {', '.join(f'{v:.3f}' for v in losses[name])}" for name in dict.fromkeys((best, "bl", "oracle"))]
-    return _draw(title, f"Log loss at each cut-off: {'; '.join(parts)}.", (5.6, 2.9), paint, "cutoffs")
+    return draw(title, f"Log loss at each cut-off: {'; '.join(parts)}.", (5.6, 2.9), paint, "cutoffs")
 
 
 def _calibration(summary: dict[str, Any]) -> Chart:
@@ -206,7 +206,7 @@ def _calibration(summary: dict[str, Any]) -> Chart:
     if summary["recommended"] == "bl":
         title = f"bl predicts {_off(bl)}"
     text = "Rate of positives against mean prediction in ten bins for each method, with 95% intervals; on the diagonal both agree."
-    return _draw(title, text, (5.6, 1.75 * lines + 0.3), paint, "calibration")
+    return draw(title, text, (5.6, 1.75 * lines + 0.3), paint, "calibration")
 
 
 def _off(ratio: float | None) -> str:
@@ -245,7 +245,7 @@ def _ratios(summary: dict[str, Any], key: str, label: str) -> Chart:
     text = f"Predicted over actual positives by {label}: " + ", ".join(
         f"{g:.3g}: {'none' if v is None else format(v, '.2f')}" for g, v in zip(groups, last, strict=True)
     )
-    return _draw(title, text + ".", (5.6, 2.6), paint, key)
+    return draw(title, text + ".", (5.6, 2.6), paint, key)
 
 
 def _groups(summary: dict[str, Any]) -> Chart:
@@ -275,4 +275,4 @@ def _groups(summary: dict[str, Any]) -> Chart:
         else f"bl, by {group}"
     )
     text = f"Predicted over actual positives for the {len(shown)} most frequent values of {group}."
-    return _draw(title, text, (5.6, 0.9 + 0.22 * len(shown)), paint, "groups")
+    return draw(title, text, (5.6, 0.9 + 0.22 * len(shown)), paint, "groups")

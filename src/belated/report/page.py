@@ -6,20 +6,29 @@ import re
 from importlib.resources import files
 from typing import Any
 
-from belated.report.charts import charts
+from belated.report.charts import Chart, charts
 
 
 def render(summary: dict[str, Any]) -> str:
     """A self-contained page of HTML for a summary, as ``Backtest.summary()`` and the CLI make it."""
+    return fill("page.html", summary, charts(summary), d=summary["diagnosis"])
+
+
+def fill(name: str, summary: dict[str, Any], charts: dict[str, Chart], **more: Any) -> str:
+    """A template of this room filled with a summary, its charts, and its methods, the best first."""
     from jinja2 import Environment
     from markupsafe import Markup
 
+    here = files("belated.report")
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"percent": _percent, "number": _number, "interval": _interval, "instant": _instant}
-    template = environment.from_string((files("belated.report") / "page.html").read_text())
-    drawn = {name: (chart, Markup(chart.svg)) for name, chart in charts(summary).items()}
+    template = environment.from_string((here / name).read_text())
+    drawn = {key: (chart, Markup(chart.svg)) for key, chart in charts.items()}
     methods = sorted(summary["methods"].items(), key=lambda item: item[1]["log_loss"])
-    return template.render(s=summary, d=summary["diagnosis"], charts=drawn, methods=methods)
+    parts = {part: Markup((here / part).read_text()) for part in ("style.css", "sorting.js")}
+    return template.render(
+        s=summary, charts=drawn, methods=methods, style=parts["style.css"], sorting=parts["sorting.js"], **more
+    )
 
 
 def _percent(value: float | None, digits: int = 0) -> str:

@@ -250,7 +250,10 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     def _linear(self) -> OnlineLinearModel:
         """A fresh model for what is estimated beside the rate."""
-        return clone(self.model) if isinstance(self.model, OnlineLinearModel) else OnlineLinearModel()
+        linear: OnlineLinearModel = (
+            clone(self.model) if isinstance(self.model, OnlineLinearModel) else OnlineLinearModel()
+        )
+        return linear.set_params(shared=False)  # late rows and real negatives are opposites
 
     def _learn(self, records: Records) -> None:
         mature = records.is_mature

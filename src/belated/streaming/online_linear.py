@@ -36,6 +36,9 @@ class OnlineLinearModel(BaseEstimator):
     columns : int
         Of hashed fields, at most so many; more are folded into these. A column takes eight bytes for each margin.
 
+    shared : bool
+        Where there are several margins, whether a column has beside its weight for each of them one for all.
+
     Attributes
     ----------
     state_ : array of shape (columns + 1, heads, 2)
@@ -45,11 +48,12 @@ class OnlineLinearModel(BaseEstimator):
     def __init__(
         self,
         rule: str = "ftrl",
-        learning_rate: float = 0.05,
+        learning_rate: float = 0.1,
         beta: float = 1.0,
         l1: float = 0.0,
         l2: float = 0.0,
         columns: int = 2**22,
+        shared: bool = True,
     ) -> None:
         self.rule = rule
         self.learning_rate = learning_rate
@@ -57,42 +61,52 @@ class OnlineLinearModel(BaseEstimator):
         self.l1 = l1
         self.l2 = l2
         self.columns = columns
+        self.shared = shared
 
     def open(self, X: Any, heads: int, levels: Floats | None = None) -> None:
         """Begin with weights of 0, for rows like X; ``levels`` are the intercepts to begin with."""
         self._check()
         width = min(X.n_columns, self.columns) if isinstance(X, FieldMatrix) else X.shape[1]
-        self.state_ = np.zeros((width + 1, heads, 2), dtype=np.float32)
+        self.state_ = np.zeros((width + 1, heads + (self.shared and heads > 1), 2), dtype=np.float32)
         if levels is not None:
             # The z that stands for a weight before any gradient has been seen.
             scale = 1.0 if self.rule == "adagrad" else -(self.beta / self.learning_rate + self.l2)
             away = 0.0 if self.rule == "adagrad" else self.l1 * np.sign(levels)
-            self.state_[-1, :, 0] = levels * scale - away
+            self.state_[-1, : len(levels), 0] = levels * scale - away
 
     def learn(self, X: Any, head: Ints, costs: Costs) -> None:
         """One pass over records of shape (n,), each of one margin."""
         a, b = (np.ascontiguousarray(part, dtype=np.float64) for part in (costs.a, costs.b))
         c = np.ones(len(a)) if costs.c is None else np.ascontiguousarray(costs.c, dtype=np.float64)
         if isinstance(X, FieldMatrix):
-            learn_fields(X.indices, head, a, b, c, self.state_, *self._how)
+            learn_fields(X.indices, head, a, b, c, self.state_, self._shared, self._how)
         else:
-            learn_numbers(self._numbers(X), head, a, b, c, self.state_, *self._how)
+            learn_numbers(self._numbers(X), head, a, b, c, self.state_, self._shared, self._how)
 
     def margins(self, X: Any) -> Floats:
         """Margins of shape (n, heads)."""
         if isinstance(X, FieldMatrix):
-            return margins_of_fields(X.indices, self.state_, *self._how)
-        weights = weights_of(self.state_, *self._how)
+            return margins_of_fields(X.indices, self.state_, self._shared, self._how)
+        weights = self._weights(self.state_)
         return self._numbers(X) @ weights[:-1] + weights[-1]
 
     @property
     def coef_(self) -> Floats:
         """Weights of shape (heads, columns)."""
-        return np.ascontiguousarray(weights_of(self.state_, *self._how)[:-1].T)
+        return np.ascontiguousarray(self._weights(self.state_)[:-1].T)
 
     @property
     def intercept_(self) -> Floats:
-        return weights_of(self.state_[-1:], *self._how)[0]
+        return self._weights(self.state_[-1:])[0]
+
+    def _weights(self, state: Any) -> Floats:
+        return weights_of(state, state.shape[1] - (self._shared >= 0), self._shared, self._how)
+
+    @property
+    def _shared(self) -> int:
+        """The place of what all margins share, -1 where there is one margin, or nothing is shared."""
+        count = self.state_.shape[1]
+        return count - 1 if self.shared and count > 1 else -1
 
     def _numbers(self, X: Any) -> Floats:
         return np.ascontiguousarray(X, dtype=np.float64)

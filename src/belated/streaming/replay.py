@@ -136,7 +136,7 @@ class _Plan:
             for value, name in ((horizon, "horizon"), (warmup, "warmup"), (step, "step"), (wait, "wait"))
         )
         again = None if refit is None else parse_duration(refit, "refit", log.clock)
-        names = _checked(methods, again is not None)
+        names = checked_methods(methods, again is not None)
         if waiting >= limit:
             raise ValueError(f"wait={wait!r} must be shorter than horizon={horizon!r}.")
         if any(name in METHODS for name in names) and again is None:
@@ -155,7 +155,7 @@ class _Plan:
         return cls(settings, begin, starts, each, waiting, limit, again, names, engine)
 
 
-def _checked(methods: Sequence[str] | None, refits: bool) -> tuple[str, ...]:
+def checked_methods(methods: Sequence[str] | None, refits: bool) -> tuple[str, ...]:
     """The methods to replay; the model that all start from and the oracle are always there."""
     if isinstance(methods, str):
         raise ValueError(f"methods={methods!r} must be a list of names, as in methods=[{methods!r}].")

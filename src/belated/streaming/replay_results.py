@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from belated.data.durations import duration_text
+from belated.evaluation.intervals import mean_interval
+from belated.methods import METHODS
 from belated.typing import Floats
 
 START, ORACLE_NAME = "pretrained", "oracle"
@@ -72,9 +75,36 @@ class Replay:
             "rate": float(self.positive.sum() / self.rows.sum()),
             "methods": methods,
             "best": best,
+            "verdict": self._verdict(methods, best),
             "steps": {"time": self.times, "rows": self.rows.tolist(), "positive": self.positive.tolist()},
             "counts": self.counts,
         }
+
+    def _verdict(self, methods: dict[str, Any], best: str | None) -> str:
+        """One sentence, with an interval from how days differ."""
+        if best is None:
+            return "Only the model that all start from, and the oracle, were replayed."
+        text = f"{best} has the lowest log loss of {len(methods) - 2}, {methods[best]['log_loss']:.4f}, which flatters it a little; staying with the first model would have given {methods[START]['log_loss']:.4f}"
+        gain = mean_interval(self._gain_by_day(best, START))
+        if gain is not None:
+            text += f" (95% interval of the difference {gain[0]:+.4f} to {gain[1]:+.4f}, from how days differ)"
+        text += f", knowing all labels at once {methods[ORACLE_NAME]['log_loss']:.4f}."
+        refitted = [name for name in methods if name in METHODS]
+        on_stream = [name for name in methods if name not in (START, ORACLE_NAME, *refitted)]
+        if refitted and on_stream:
+            one, other = (min(names, key=lambda n: methods[n]["log_loss"]) for names in (on_stream, refitted))
+            gain = mean_interval(self._gain_by_day(one, other))
+            by = "" if gain is None else f" (95% interval {gain[0]:+.4f} to {gain[1]:+.4f})"
+            better = methods[other]["log_loss"] - methods[one]["log_loss"]
+            text += f" Against {other} fitted again every {duration_text(self.settings.refit or 1.0)}, the best on the stream ({one}) gains {better:+.4f}{by}."
+        return text
+
+    def _gain_by_day(self, one: str, other: str) -> Floats:
+        """How much lower a log loss is than another, day by day: steps of a day are alike."""
+        per_day = max(round(1.0 / self.settings.step), 1)
+        day = np.arange(len(self.rows)) // per_day
+        difference = (self.scores[other]["log_loss"] - self.scores[one]["log_loss"]) * self.rows
+        return np.bincount(day, difference) / np.maximum(np.bincount(day, self.rows), 1.0)
 
     def _row(self, name: str) -> dict[str, Any]:
         means = {measure: _number(self.mean(name, measure)) for measure in _MEASURES}
@@ -95,7 +125,7 @@ class Replay:
         if not {START, ORACLE_NAME} <= set(self.scores):
             return None
         start, end = self.mean(START, measure), self.mean(ORACLE_NAME, measure)
-        return _number((self.mean(name, measure) - start) / (end - start)) if end != start else None
+        return _number((self.mean(name, measure) - start) / (end - start) + 0.0) if end != start else None
 
 
 def _number(value: float) -> float | None:

@@ -53,4 +53,4 @@ class FNC(FakeNegatives):
 
     def probability(self, margins: Floats) -> Floats:
         b = np.minimum(inside(expit(margins[:, 0])), 0.5)
-        return b / (1.0 - b)
+        return inside(b / (1.0 - b))
