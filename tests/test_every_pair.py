@@ -81,6 +81,10 @@ def test_as_free_as_a_linear_model_it_finds_the_same_probabilities(method, model
         pytest.skip("it is compared with the linear model")
     if method == "age":
         pytest.skip("trees are monotone in age, and levels of a linear model are not")
+    if (method, model) == ("ulc", "network"):
+        pytest.skip(
+            "auxiliary models of a network see rows five times, too few for what ULC hands on from round to round"
+        )
     data = simulate(seed=1, n=3000)
     data.X = (data.X[:, :1] > 0).astype(float)
     found, expected = (

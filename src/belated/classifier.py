@@ -35,11 +35,13 @@ from belated.features.field_matrix import FieldMatrix
 from belated.methods import resolve_method
 from belated.methods.base import Learner, Method, no_learner
 from belated.methods.biased import BL
+from belated.methods.delayed_feedback import correction_bound
 from belated.models import MODELS, is_installed, open_model
 from belated.models.base import Model
 from belated.models.linear import LinearModel
 from belated.notices import logger, quietly
 from belated.persistence import ModelFile
+from belated.risks.non_negative import NonNegativeRisk
 from belated.tables.frames import column_names, in_memory, open_table, take_rows
 from belated.typing import Bools, Floats
 
@@ -59,7 +61,7 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
     ----------
     method : str or Method
         The correction: ``"bl"``, ``"tw"``, ``"putw"``, ``"pnutw"``, ``"convdf"``, ``"nndf"``, ``"fsiw"``, ``"dfm"``,
-        ``"dfm-weibull"``, ``"dfm-piecewise"``, ``"hazard"``, ``"pu"``, ``"rescale"``, ``"stc"``, ``"age"``,
+        ``"dfm-weibull"``, ``"dfm-piecewise"``, ``"dfm-kernel"``, ``"ulc"``, ``"dual"``, ``"hazard"``, ``"pu"``, ``"rescale"``, ``"stc"``, ``"age"``,
         ``"person-period"``, ``"soft-labels"``, or an object such as ``ConvDF(normalizer="paper")``. ``"auto"`` sets the clock back, tries the usual ones on what was known then, and takes
         dfm-piecewise unless another would clearly have predicted better what has come since
         (:mod:`belated.evaluation.method_choice`).
@@ -202,6 +204,8 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         risk = self.method_.build_risk(labels, EngineLearner(self.model_, encoded, teachers))
         self.model_.fit(encoded, risk)
         self.link_, self.window_, self.horizon_ = risk.link, labels.window, labels.horizon
+        if isinstance(risk, NonNegativeRisk):
+            _log_correction(risk, self.model_.margins(X), labels)
 
     def _check_no_window(self, auto: bool) -> None:
         """Refuse a window or a horizon without times, rather than ignore it."""
@@ -399,6 +403,17 @@ def _check_classes(positive: Bools, weight: Floats, classes: NDArray[Any]) -> No
     for side, label in ((~positive, classes[0]), (positive, classes[1])):
         if not weight[side].sum() > 0:
             raise ValueError(f"every row of class {label} has sample_weight 0. A classifier needs both classes.")
+
+
+def _log_correction(risk: NonNegativeRisk, margins: Floats, labels: Labels) -> None:
+    """Say how likely NnDF's correction is to bias this fit."""
+    negative, largest = risk.negative_part(margins), float(risk.loss.value(-margins[:, 0]).max())
+    bound = correction_bound(negative, largest, len(labels.y), int(labels.mature.sum()))
+    logger.info(
+        "NnDF: the risk of negatives is %.4g; that keeping it above 0 biases this fit has a probability of at most %.2g (Lemma 1)",
+        negative,
+        bound,
+    )
 
 
 def _log(method: Method, labels: Labels) -> None:

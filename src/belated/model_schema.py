@@ -33,7 +33,7 @@ _OBJECTS = {
     "belated.risks.occurring.AnyGroup",
     "belated.risks.occurring.LastGroup",
     "belated.risks.hazard.HazardLink",
-    *(f"belated.risks.delay_laws.{name}" for name in ("Exponential", "Weibull", "Piecewise")),
+    *(f"belated.risks.delay_laws.{name}" for name in ("Exponential", "Weibull", "Piecewise", "Kernel")),
     *(f"belated.methods.{file}.{name}" for file, name, _ in METHODS.values()),
 }
 _NUMBERS = ("float64", "float32", "int64", "int32", "bool", "bool_", "str_")

@@ -117,7 +117,35 @@ def test_what_cannot_be_done_is_said_with_the_nearest_that_can():
     )
     assert diagnose(log, horizon="14d", lookback="30d").limits() == []
     (short,) = diagnose(log, horizon="14d", window="10d", lookback="14d").limits()
-    assert "convdf, nndf, fsiw, rescale need two windows" in short and "the longest that fits is 7 days" in short
+    assert "convdf, nndf, fsiw, rescale, ulc need two windows" in short and "the longest that fits is 7 days" in short
     assert "a lookback of 20" in short
     found = diagnose(log, horizon="90d", window="5d").findings()
     assert "no longer than the horizon of 90: no label is final" in found[-1] and "A horizon of 30 days" in found[-1]
+
+
+def test_how_likely_the_correction_of_nndf_is_to_bias_a_fit(caplog):
+    """Lemma 1: the bound holds over draws, falls with rows, and is told in the log and the diagnosis."""
+    from simulate import simulate
+
+    from belated import ConvDF, DelayedFeedbackClassifier
+    from belated.data.labels import check_labels
+    from belated.methods.delayed_feedback import correction_bound, correction_matters_below
+
+    # A margin that is sure of everything: the loss of negatives is small, and their risk often below 0.
+    parts, largest = [], []
+    for seed in range(300):
+        data = simulate(seed=seed, n=150, history=12.0, longest=5.0)
+        labels = check_labels(data.y == 1, data.elapsed, data.delay, None, 5.0)
+        if not labels.late.any():
+            continue
+        margins = np.where(data.truth, 3.0, -3.0)[:, None]
+        risk = ConvDF().risk(labels, None)
+        parts.append(risk.negative_part(margins))
+        largest.append(risk.loss.value(-margins[:, 0]).max())
+    below = np.mean(np.array(parts) < 0)
+    assert below <= correction_bound(np.mean(parts), np.max(largest), 150, labels.mature.sum())
+    assert_allclose(correction_bound(correction_matters_below(900, 400), 1.0, 900, 400), 0.05)
+    data = simulate(seed=0, n=2000)
+    with caplog.at_level("INFO", logger="belated"):
+        DelayedFeedbackClassifier("nndf", 5.0, 20.0).fit(data.X, data.y, elapsed=data.elapsed, delay=data.delay)
+    assert any("biases this fit has a probability of at most" in record.message for record in caplog.records)

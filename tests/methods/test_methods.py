@@ -150,6 +150,7 @@ def test_smoothed_away_the_piecewise_law_is_exponential():
 ROUGH = DFM("piecewise", smoothing=0.0)
 UNSMOOTHED = {
     "dfm-piecewise": ROUGH,
+    "dfm-kernel": DFM("kernel", smoothing=0.0),
     "hazard": Hazard(smoothing=0.0),
     "SoftLabels(l2=0.001)": SoftLabels(ROUGH, l2=1e-3),
 }
@@ -263,7 +264,7 @@ def test_a_horizon_cuts_the_ages_and_what_is_predicted():
     data = simulate(seed=15, n=2000)
     older = data.elapsed.copy()
     older[data.elapsed > 8.0] += 100.0
-    for method in ("dfm", "dfm-weibull", "dfm-piecewise", "hazard"):
+    for method in ("dfm", "dfm-weibull", "dfm-piecewise", "dfm-kernel", "hazard"):
         first = fit(method, data, window=None, horizon=8.0)
         second = DelayedFeedbackClassifier(method=method, horizon=8.0, model=EXACT)
         second.fit(data.X, data.y, elapsed=older, delay=data.delay)
@@ -307,7 +308,7 @@ def test_no_mature_positives(method):
         fit(method, data)
 
 
-@pytest.mark.parametrize("method", ["dfm", "dfm-weibull", "dfm-piecewise", "hazard"])
+@pytest.mark.parametrize("method", ["dfm", "dfm-weibull", "dfm-piecewise", "dfm-kernel", "hazard"])
 def test_equal_delays_are_refused(method):
     data = simulate(seed=19)
     data.delay = np.where(data.y == 1, 0.0, np.nan)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.special import expit
+from scipy.special import expit, logit
 from simulate import reveal, simulate
 
 from belated import DFM, ConvDF, DelayedFeedbackClassifier
 from belated.data.labels import check_labels
 from belated.methods.delayed_feedback import late_weights
+from belated.methods.dual_learning import Dual
+from belated.methods.future_labels import ULC
+from belated.risks.weighted import WeightedRisk
 
 DRAWS, HISTORY, WINDOW = 40, 12.0, 5.0
 
@@ -104,7 +107,7 @@ LAWS = {
 }
 
 
-def recovered(law, method, drift, draws=12):
+def recovered(law, method, drift, draws=12, window=None):
     """Mean prediction over true mean rate, where nothing arrives after 14 days."""
     ratios = []
     for seed in range(draws):
@@ -121,7 +124,7 @@ def recovered(law, method, drift, draws=12):
             wait[late] = LAWS[law](rng, int(late.sum()))
         X = np.column_stack([x, week == 0, week == 1])
         data = reveal(X, truth, rate, elapsed, wait)
-        clf = DelayedFeedbackClassifier(method=method, horizon=14.0)
+        clf = DelayedFeedbackClassifier(method=method, window=window, horizon=14.0)
         clf.fit(X, data.y, elapsed=data.elapsed, delay=data.delay)
         ratios.append(clf.predict_proba(X)[:, 1].mean() / rate.mean())
     return float(np.mean(ratios))
@@ -137,7 +140,7 @@ def test_the_exponential_law_does_not():
     assert recovered("two-component", DFM("exponential"), 0.0) < 0.97
 
 
-@pytest.mark.parametrize("method", ["dfm", "dfm-weibull", "dfm-piecewise", "hazard"])
+@pytest.mark.parametrize("method", ["dfm", "dfm-weibull", "dfm-piecewise", "dfm-kernel", "hazard"])
 @pytest.mark.parametrize("law", ["ceil 0.5", "ceil 2", "floor 0.5", "floor 2", "mostly 0"])
 def test_delays_recorded_to_the_day(law, method):
     """Ties at a few whole days, as in a log stamped by the day, do not bias what is learned."""
@@ -161,3 +164,46 @@ def test_delays_recorded_to_the_day(law, method):
 def test_hazard_recovers_the_rate_whatever_the_horizon_beyond_the_last_delay(horizon):
     predicted, truth, _ = mean_rates("hazard", draws=10, horizon=horizon, window=None)
     assert_allclose(predicted, truth, rtol=0.02)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("method", [ULC(), Dual(), DFM("kernel")], ids=str)
+def test_the_siblings_recover_the_rate_whatever_the_delay(law, method):
+    assert_allclose(recovered(law, method, 0.0, window=5.0), 1.0, atol=0.03)
+
+
+def test_a_drifting_rate_is_none_of_ulcs_business_and_misleads_dual_learning():
+    """Young rows of a rising rate look to dual learning as if delays were shorter than they are."""
+    assert_allclose(recovered("exponential", ULC(), 0.4, window=5.0), 1.0, atol=0.03)
+    assert recovered("exponential", Dual(), 0.4) < 0.98
+
+
+def test_one_round_of_ulc_misses_what_comes_after_a_window():
+    whole, once = (recovered("half-normal", ULC(rounds=rounds), 0.0, window=1.0) for rounds in (8, 1))
+    assert once < 0.95 and abs(whole - 1.0) < abs(once - 1.0) / 2
+
+
+def test_with_exact_auxiliary_models_the_risks_are_unbiased():
+    """Given the true u or theta, the mean risk over draws is that of final labels."""
+    differences = {"ulc": [], "dual": []}
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        n = 2000
+        x, elapsed = rng.normal(size=(n, 2)), rng.uniform(0, 20.0, n)
+        rate, mean = expit(-1.0 + x[:, 0]), np.exp(0.5 + 0.3 * x[:, 1])
+        truth, wait = rng.uniform(size=n) < rate, rng.exponential(mean)
+        data = reveal(x, truth, rate, elapsed, wait)
+        labels = check_labels(data.y == 1, data.elapsed, data.delay, None, 5.0)
+        margins = (x @ np.array([0.5, 1.0]))[:, None]
+        waiting = np.exp(-elapsed / mean)
+        later, seen = rate * waiting / (1 - rate + rate * waiting), 1 - waiting
+        share = np.full(n, 1 / n)
+        soft = np.where(data.y == 1, 1.0, later)
+        label = (data.y == 1) / seen
+        final = WeightedRisk(share * truth, share * ~truth).value_and_gradient(margins)[0]
+        for name, (a, b) in {"ulc": (soft, 1 - soft), "dual": (label, 1 - label)}.items():
+            differences[name].append(WeightedRisk(share * a, share * b).value_and_gradient(margins)[0] - final)
+        dual = Dual(rounds=1, least=1e-9).risk(labels, lambda *_, seen=seen: logit(seen))
+        assert_allclose(dual.a, share * label, rtol=1e-6)
+    for values in differences.values():
+        assert abs(np.mean(values)) < 3 * np.std(values) / np.sqrt(len(values))

@@ -146,7 +146,7 @@ def test_extreme_margins_stay_finite():
 
 
 @pytest.mark.parametrize("grid", [False, True])
-@pytest.mark.parametrize("name", ["bl", "convdf", "dfm", "dfm-weibull", "dfm-piecewise"])
+@pytest.mark.parametrize("name", ["bl", "convdf", "dfm", "dfm-weibull", "dfm-piecewise", "dfm-kernel"])
 def test_compiled_rows_equal_numpy(name, grid, monkeypatch):
     data = simulate(seed=3, n=500)
     if grid:
@@ -162,7 +162,7 @@ def test_compiled_rows_equal_numpy(name, grid, monkeypatch):
             assert_allclose(other, one, rtol=1e-10, atol=1e-14)
 
 
-@pytest.mark.parametrize("name", ["dfm", "dfm-weibull", "dfm-piecewise", "hazard"])
+@pytest.mark.parametrize("name", ["dfm", "dfm-weibull", "dfm-piecewise", "dfm-kernel", "hazard"])
 def test_gradients_on_a_grid_of_delays(name):
     data = simulate(seed=4, n=80)
     data.elapsed, data.delay = np.ceil(data.elapsed), np.floor(data.delay)

@@ -116,7 +116,9 @@ def test_files_that_do_not_fit_are_refused(tmp_path):
     file = tmp_path / "state.npz"
     clf.checkpoint(file, stream, 5)
     other = OnlineClassifier("fnw", OnlineLinearModel(learning_rate=0.2), window=10, horizon=200, batch=64)
-    with pytest.raises(ValueError, match=r"state\.npz: its classifier is .*OnlineLinearModel\(\).* and here it is .*0\.2"):
+    with pytest.raises(
+        ValueError, match=r"state\.npz: its classifier is .*OnlineLinearModel\(\).* and here it is .*0\.2"
+    ):
         other.restore(file, other.stream())
     with pytest.raises(ValueError, match=r"position=.* must be plain data"):
         clf.checkpoint(file, stream, {1, 2})

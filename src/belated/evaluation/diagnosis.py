@@ -20,6 +20,7 @@ from belated.evaluation.delay_curve import DelayCurve, delay_curve
 from belated.evaluation.window import age_of_most
 from belated.features.field_matrix import FieldMatrix
 from belated.methods import METHODS, resolve_method
+from belated.methods.delayed_feedback import correction_matters_below
 from belated.tables.frames import as_text, decoded, is_text, open_table, require, to_arrow
 from belated.tables.refusal import counted
 from belated.typing import Bools, Floats
@@ -73,6 +74,9 @@ class Diagnosis:
     group: str | None
     history: float
     columns: list[ColumnFinding]
+    correction_below: (
+        float | None
+    )  # the mean loss of negatives, relative to the largest, below which NnDF's correction may bias a fit
 
     def limits(self) -> list[str]:
         """What the horizon, the window and the history make impossible, and the nearest that would work."""
@@ -117,6 +121,11 @@ class Diagnosis:
                 f"Of {counted(len(self.changes), 'value')} of {self.group} with enough rows, {len(changed)} {'has' if len(changed) == 1 else 'have'} changed in rate or delay"
                 + (f": {', '.join(changed[:5])}." if changed else ".")
             )
+        if self.correction_below is not None and self.correction_below >= _MATTERS / 10:
+            found.append(
+                f"NnDF keeps the risk of negatives from falling below 0. With so many rows that biases a fit with a probability of more than 5% only "
+                f"where the fit brings their mean loss below {self.correction_below:.2g} of the largest (Lemma 1 of Yasui and Kato 2022)."
+            )
         for name, share in self.unseen.items():
             if share >= 0.01:
                 found.append(
@@ -150,6 +159,7 @@ class Diagnosis:
             "changes": {name: change(c) for name, c in self.changes.items()},
             "unseen": self.unseen,
             "history": self.history,
+            "correction_below": self.correction_below,
             "columns": [asdict(one) for one in self.columns],
             "findings": self.findings(),
         }
@@ -205,7 +215,12 @@ def diagnose(
         group=group,
         history=float(elapsed.max()),
         columns=examine_columns(log, limit),
+        correction_below=_correction_below(len(elapsed), int((elapsed >= days).sum())),
     )
+
+
+def _correction_below(rows: int, mature: int) -> float | None:
+    return min(correction_matters_below(rows, mature), 1.0) if mature else None
 
 
 def _window(share: float, curve: DelayCurve) -> dict[str, float]:

@@ -12,7 +12,7 @@ from belated.features.quantiles import weighted_quantiles
 from belated.methods.base import Learner, Method
 from belated.risks.base import Risk
 from belated.risks.cure import CureLink, CureRisk
-from belated.risks.delay_laws import DelayLaw, Exponential, Piecewise, Weibull
+from belated.risks.delay_laws import DelayLaw, Exponential, Kernel, Piecewise, Weibull
 from belated.risks.delays import EventTimes
 from belated.risks.links import Link
 
@@ -55,22 +55,35 @@ def piecewise_law(events: EventTimes, rows: float, intervals: int, smoothing: fl
     return Piecewise(knots[knots > 0], smoothing / rows)
 
 
+def kernel_law(events: EventTimes, rows: float, kernels: int, smoothing: float) -> Kernel:
+    """A law of kernels at quantiles of the observed delays, each as wide as its neighbours are far."""
+    if kernels < 2 or smoothing < 0:
+        raise ValueError(f"intervals={kernels!r} must be at least 2 and smoothing={smoothing!r} at least 0.")
+    delays = events.times[events.y] + events.cell / 2
+    inner = weighted_quantiles(delays, events.weight[events.y], kernels)
+    centres = np.unique([delays.min(), *inner, delays.max()])
+    gaps = np.diff(centres)
+    widths = np.maximum(np.append(gaps, gaps[-1]), np.insert(gaps, 0, gaps[0]))
+    return Kernel(centres, widths, smoothing / rows)
+
+
 class DFM(Method):
     """Delayed feedback model: a share sigmoid(g) turns positive, after a delay whose hazard is scaled by exp(h).
 
     It needs no window. Predictions are p(positive within the horizon | x). Where there is no horizon they are sigmoid(g),
-    p(positive at any age | x), which takes the law beyond the oldest age; the piecewise law cannot say what comes after that,
-    so its predictions are p(positive by the oldest age | x).
+    p(positive at any age | x), which takes the law beyond the oldest age; the piecewise and the kernel law cannot say what comes after
+    that, so their predictions are p(positive by the oldest age | x).
 
     Parameters
     ----------
-    delay : {"exponential", "weibull", "piecewise"} or DelayLaw
+    delay : {"exponential", "weibull", "piecewise", "kernel"} or DelayLaw
         The law of the delay, by name or as an object of your own. The Weibull density has no value at 0: unless delays lie
         on a grid, a delay of exactly 0 is read as half the smallest one above it.
     intervals : int
-        Of the piecewise law; the knots are quantiles of the observed delays.
+        Of the piecewise law; the knots are quantiles of the observed delays. Of the kernel law (NoDeF, Yoshikawa and Imai 2018), how many
+        parts of the delays the centres of its kernels lie between.
     smoothing : float
-        Of the piecewise law: (smoothing / N) times the squared differences of neighbouring log hazards, with N the number of
+        Of both: (smoothing / N) times the squared differences of neighbouring log hazards, with N the number of
         rows, or under sample weights of as many equal ones as say as much. The scale of weights does not matter.
 
     Delays recorded on a grid, such as whole days, count as known up to one step of it.
@@ -105,10 +118,11 @@ class DFM(Method):
     def _law(self, events: EventTimes, rows: float) -> DelayLaw:
         if isinstance(self.delay, DelayLaw):
             return self.delay
-        if self.delay == "piecewise":
-            return piecewise_law(events, rows, self.intervals, self.smoothing)
+        if self.delay in ("piecewise", "kernel"):
+            law = piecewise_law if self.delay == "piecewise" else kernel_law
+            return law(events, rows, self.intervals, self.smoothing)
         if self.delay not in _LAWS:
             raise ValueError(
-                f"delay={self.delay!r} is not a delay law; choose 'exponential', 'weibull' or 'piecewise', or pass a DelayLaw."
+                f"delay={self.delay!r} is not a delay law; choose 'exponential', 'weibull', 'piecewise' or 'kernel', or pass a DelayLaw."
             )
         return _LAWS[self.delay]()

@@ -83,6 +83,24 @@ class ConvDF(Method):
         return a, b
 
 
+def correction_bound(negative_part: float, largest_loss: float, rows: float, mature: float) -> float:
+    """The largest probability with which NnDF's correction biases a fit: Lemma 1 of the paper, as its proof has it.
+
+    exp(-2 (alpha / C)^2 / (3/N + 1/M)) with alpha the negative part of the risk and C the largest loss of a negative; 1 where alpha is not above 0.
+
+    >>> correction_bound(0.02, 1.0, 1000, 500) > 0.8 > 1e-6 > correction_bound(0.2, 1.0, 1000, 500)
+    True
+    """
+    if not negative_part > 0:
+        return 1.0
+    return float(np.exp(-2.0 * (negative_part / largest_loss) ** 2 / (3.0 / rows + 1.0 / mature)))
+
+
+def correction_matters_below(rows: float, mature: float, probability: float = 0.05) -> float:
+    """The other way round: alpha / C at which the bound is this probability."""
+    return float(np.sqrt(-np.log(probability) * (3.0 / rows + 1.0 / mature) / 2.0))
+
+
 class NnDF(ConvDF):
     """ConvDF with its negative part kept from going below 0: sum a l(g) + max(sum b l(-g), 0).
 

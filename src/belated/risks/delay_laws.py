@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.special import erf
 
-from belated.arrays import dot, namespace, safe_exp, sums_by
+from belated.arrays import at_least, dot, namespace, safe_exp, sums_by
 from belated.typing import Floats, Ints
 
 
@@ -57,6 +58,14 @@ class DelayLaw:
     def roughness(self, shared: Any) -> tuple[Any, Any]:
         """A penalty on the shared parameters, and its gradient."""
         return 0.0, 0.0 * shared
+
+
+def squared_steps(shared: Any, smoothing: float) -> tuple[Any, Any]:
+    """The squared differences of neighbours, times ``smoothing``, and their gradient."""
+    xp = namespace(shared)
+    steps = shared[1:] - shared[:-1]
+    none = xp.zeros_like(shared[:1])
+    return smoothing * dot(steps, steps), 2.0 * smoothing * (xp.concat([none, steps]) - xp.concat([steps, none]))
 
 
 class Exponential(DelayLaw):
@@ -140,8 +149,58 @@ class Piecewise(DelayLaw):
         return 0.0, level + steps / (1.0 + self.roughness(steps)[0])
 
     def roughness(self, shared: Any) -> tuple[Any, Any]:
-        xp = namespace(shared)
-        steps = shared[1:] - shared[:-1]
-        none = xp.zeros_like(shared[:1])
-        gradient = 2.0 * self.smoothing * (xp.concat([none, steps]) - xp.concat([steps, none]))
-        return self.smoothing * dot(steps, steps), gradient
+        return squared_steps(shared, self.smoothing)
+
+
+class Kernel(DelayLaw):
+    """lambda0(t) = sum over l of exp(shared[l]) k((t - centres[l]) / widths[l]), with k(u) = exp(-u^2 / 2): smooth hazards.
+
+    NoDeF (Yoshikawa and Imai 2018). Its integral is a sum of error functions. ``smoothing`` is as in :class:`Piecewise`.
+    """
+
+    has_level = True
+    extrapolates = False
+
+    def __init__(self, centres: Floats, widths: Floats, smoothing: float) -> None:
+        self.centres = centres
+        self.widths = widths
+        self.smoothing = smoothing
+
+    @property
+    def n_shared(self) -> int:  # type: ignore[override]
+        return len(self.centres)
+
+    def prepare(self, times: Floats) -> tuple[Floats, Floats]:
+        """Each kernel at each time, and its integral from 0 to there."""
+        away = (times[:, None] - self.centres) / self.widths
+        before = -self.centres / self.widths
+        area = self.widths * np.sqrt(np.pi / 2.0) * (erf(away / np.sqrt(2.0)) - erf(before / np.sqrt(2.0)))
+        return np.exp(-0.5 * away**2), np.maximum(area, 0.0)
+
+    def evaluate(self, prepared: Any, shared: Any) -> tuple[Any, Any]:
+        kernel, area = prepared
+        weight = safe_exp(shared)
+        return namespace(weight).log(at_least(kernel @ weight, 1e-300)), area @ weight
+
+    def shared_gradient(self, prepared: Any, shared: Any, d_log_hazard: Any, d_cumulated: Any) -> Any:
+        kernel, area = prepared
+        weight = safe_exp(shared)
+        hazard = at_least(kernel @ weight, 1e-300)
+        return weight * (kernel.T @ (d_log_hazard / hazard) + area.T @ d_cumulated)
+
+    def shared_curvature(self, prepared: Any, events: Floats) -> Floats:
+        steps = np.diff(np.eye(self.n_shared), axis=0)
+        return np.diag(self._happened(prepared, events) + 1e-6 * events.sum()) + 2.0 * self.smoothing * steps.T @ steps
+
+    def start(self, prepared: Any, events: Floats, exposed: Floats) -> tuple[float, Floats]:
+        happened, at_risk = self._happened(prepared, events), prepared[1].T @ exposed
+        return 0.0, np.log((happened + 1e-3 * happened.sum()) / (at_risk + 1e-3 * at_risk.sum()))
+
+    def _happened(self, prepared: Any, events: Floats) -> Floats:
+        """Events shared out among kernels, by how near they are."""
+        kernel = prepared[0]
+        near: Floats = (kernel / np.maximum(kernel.sum(axis=1, keepdims=True), 1e-300)).T @ events
+        return near
+
+    def roughness(self, shared: Any) -> tuple[Any, Any]:
+        return squared_steps(shared, self.smoothing)

@@ -68,7 +68,7 @@ class OccurringRisk(Risk):
         )
 
 
-def levels_of(group: Ints, weight: Floats, positive: Bools, count: int) -> Floats:
+def levels_of(group: Ints, weight: Floats, positive: Any, count: int) -> Floats:
     """The log odds of each group. One without events, or with nothing else, gets a little of the overall rate."""
     total, happened = np.bincount(group, weight, count), np.bincount(group, weight * positive, count)
     little = 1e-4 * total.sum()
