@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
-import os
-import shutil
 
 import pytest
+from pages import check_sorting, opened
 
 from belated import EventLog, backtest, diagnose
 from belated.datasets import simulate_campaigns
@@ -75,50 +73,11 @@ def test_gaps_in_the_data_are_no_problem(summary):
     assert "could not be fitted" in render(other)
 
 
-def chromium():
-    return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-
-
-@pytest.fixture(scope="module")
-def browser(request):
-    required = request.config.getoption("--browser-required")
-    missing = chromium() is None or importlib.util.find_spec("playwright") is None
-    if missing and not required:
-        pytest.skip("Chromium or Playwright is missing (make test-browser)")
-    sync_api = importlib.import_module("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
 @pytest.mark.parametrize("evil", [False, True])
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (375, "light"), (320, "dark")])
 def test_in_a_browser(browser, summary, tmp_path, width, scheme, evil):
     file = tmp_path / "report.html"
     file.write_text(render(make_summary(evil=True) if evil else summary))
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    trouble, requests = [], []
-    page.on("console", lambda message: trouble.append(message.text))
-    page.on("pageerror", lambda error: trouble.append(str(error)))
-    page.on("request", lambda request: requests.append(request.url))
-    page.goto(file.as_uri())
-    assert page.title() != "pwned"
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert page.locator("figure svg").count() == 6
-    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert (sum(map(int, background[4:-1].split(","))) > 384) == (scheme == "light")
-
-    def column(k):
-        return page.eval_on_selector_all(
-            f"#methods tbody td:nth-child({k})", "c => c.map(x => x.dataset.value ?? x.textContent)"
-        )
-
-    for k, kind in ((1, str), (2, float), (5, float)):
-        page.locator("#methods th button").nth(k - 1).click()
-        assert [kind(v) for v in column(k)] == sorted(kind(v) for v in column(k))
-        page.locator("#methods th button").nth(k - 1).click()
-        assert [kind(v) for v in column(k)] == sorted((kind(v) for v in column(k)), reverse=True)
-    assert requests == [file.as_uri()]
-    assert trouble == []
-    page.close()
+    with opened(browser, file, width, scheme) as page:
+        assert page.locator("figure svg").count() == 6
+        check_sorting(page, ((1, str), (2, float), (5, float)))

@@ -94,17 +94,54 @@ def criteo(
 
     The published lambdas are so small that fits take long, on a sample too.
     """
-    from belated.datasets.criteo_simulator import simulate_criteo
     from belated.reproduce.criteo_table import reproduce_criteo, show
+
+    data = _file(folder, data, simulate)
+    out.print(show(reproduce_criteo(data, folder, _days(days), sample, _numbers(lambdas), window, device=device)))
+
+
+@reproduce_command.command()
+@_experiment
+@click.option("--data", type=click.Path(path_type=Path), metavar="FILE", help="Criteo's data.txt, or data.txt.gz.")
+@click.option("--simulate", is_flag=True, help="Without that file: simulate one like it (2 GB) in the folder.")
+@click.option("--sample", type=float, default=1.0, show_default=True, metavar="SHARE", help="Of the clicks, at random.")
+@click.option("--wait", default="15min", show_default=True, metavar="DURATION", help="For a first label.")
+@click.option("--model", type=click.Choice(["linear", "network"]), default="linear", show_default=True)
+@_jobs
+def streaming(
+    folder: Path, data: Path | None, simulate: bool, sample: float, wait: str, model: str, jobs: int | None
+) -> None:
+    """ES-DFM, DEFER, DEFUSE and their line: 30 days of warm-up, then 30 days hour by hour.
+
+    \b
+    belated reproduce streaming --data data.txt
+    belated reproduce streaming --simulate        On a simulated file.
+    """
+    from belated.reproduce.stream_table import reproduce_streaming, show_stream_table
+
+    engine = None
+    if model == "network":
+        from belated.models import require_installed
+        from belated.models.network import NetworkModel
+
+        require_installed(model)
+        engine = NetworkModel()
+    out.print(show_stream_table(reproduce_streaming(_file(folder, data, simulate), folder, sample, wait, engine, jobs)))
+
+
+def _file(folder: Path, data: Path | None, simulate: bool) -> Path:
+    """The file that was named, or a simulated one."""
+    from belated.datasets.criteo_simulator import simulate_criteo
 
     if (data is None) != simulate:
         raise ValueError("say which data: --data FILE for Criteo's data.txt, or --simulate for a file like it.")
-    if data is None:
-        data = folder / "criteo-simulated.txt"
-        if not data.exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            simulate_criteo(data)
-    out.print(show(reproduce_criteo(data, folder, _days(days), sample, _numbers(lambdas), window, device=device)))
+    if data is not None:
+        return data
+    simulated = folder / "criteo-simulated.txt"
+    if not simulated.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        simulate_criteo(simulated)
+    return simulated
 
 
 def _days(text: str) -> range:

@@ -43,7 +43,7 @@ def _lines(
         last.append((float(curve[-1]), name, colour))
     axes.axhline(level, color=INK, linewidth=0.8, linestyle="--")
     if not isinstance(when, np.ndarray):
-        locator = AutoDateLocator(maxticks=7)
+        locator = AutoDateLocator(minticks=3, maxticks=8)
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
     axes.set(ylabel=label, xlabel="time" if not isinstance(when, np.ndarray) else "days since the warm-up")

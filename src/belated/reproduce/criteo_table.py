@@ -218,7 +218,7 @@ def reproduce_criteo(
         raise ValueError(f"methods={unknown!r} are not known; choose out of {', '.join(TABLE_METHODS)}.")
     folder, device = out / "criteo.log", resolve_device(device)
     simulated = is_simulated(data)
-    source = _ingest(data, folder, columns, progress)
+    source = ingest_once(data, folder, columns, progress)
     _check(EventLog.open(folder), data, days)
     task = Task(str(folder), float(sample), float(window), tuple(map(float, lambdas)), device, columns)
     settings = {
@@ -289,7 +289,7 @@ def show(table: Sequence[dict[str, Any]]) -> Table:
     return shown
 
 
-def _ingest(data: Path, folder: Path, columns: int, progress: bool) -> str:
+def ingest_once(data: Path, folder: Path, columns: int, progress: bool) -> str:
     """Read the file unless the folder holds it already; a short text that differs for files that differ."""
     about = data.stat()
     stamp = {"name": data.name, "bytes": about.st_size, "changed": about.st_mtime_ns, "columns": columns, "format": 1}

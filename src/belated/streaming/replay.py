@@ -11,9 +11,9 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ from belated.methods import METHODS
 from belated.models.linear import LinearModel
 from belated.notices import logger, quietly
 from belated.streaming.methods import STREAM_METHODS, resolve_stream_method
+from belated.streaming.methods.base import StreamMethod
 from belated.streaming.online_classifier import OnlineClassifier
 from belated.streaming.online_linear import OnlineLinearModel
 from belated.streaming.replay_results import ORACLE_NAME, START, Replay, ReplaySettings
@@ -51,6 +52,7 @@ _COLUMNS, _BUCKETS = 2**20, 10
 _BETWEEN = 120.0  # seconds between checkpoints
 _COSTS = {"hazard-heads": 4.0, "dfm-stream": 4.0, "defer": 3.0, "ddfm": 3.0, "es-dfm": 2.0, "defuse": 2.0}
 _WARMUP_TEACHER = "dfm-piecewise"
+_MANY = 300_000  # rows on which l2 is chosen
 
 
 def replay(
@@ -60,7 +62,7 @@ def replay(
     warmup: Any,
     step: Any = "1h",
     wait: Any = "15min",
-    methods: Sequence[str] | None = None,
+    methods: Sequence[str] | Mapping[str, StreamMethod] | None = None,
     refit: Any = None,
     model: Any = None,
     n_jobs: int | None = None,
@@ -80,7 +82,7 @@ def replay(
         How often methods learn; they then predict what arrives in the next step.
     wait : duration
         The window of methods that wait for a first label.
-    methods : names, optional
+    methods : names, or a mapping of names to methods of the stream, optional
         Of the stream, by default all of them; names of batch methods (``"dfm-piecewise"``) are fitted again every ``refit``, on
         what was known then.
     refit : duration, optional
@@ -93,10 +95,15 @@ def replay(
     """
     plan = _Plan.of(log, horizon, warmup, step, wait, refit, methods, model)
     every = len(plan.starts) * len(plan.names)
-    groups = _shared_out(plan.names, n_jobs)
+    groups = _shared_out(plan, n_jobs)
     logger.info("replay: %s, %d steps, methods %s", plan.settings, len(plan.starts), groups)
+    folder = None if cache is None else str(cache)
+    files = [_file(log, plan, group, folder) for group in groups]
+    unbegun = any(file is None or not file.exists() for file in files)
+    with quietly():
+        teacher = _teacher(log, plan) if unbegun else None
     with progress_file(every, f"Replaying {len(plan.starts)} steps", progress) as file:
-        work = ((log, plan, group, file, None if cache is None else str(cache)) for group in groups)
+        work = ((log, plan, group, teacher, file, kept) for group, kept in zip(groups, files, strict=True))
         with closing(run_tasks(_run, work, len(groups), n_jobs)) as found_now:
             parts = list(found_now)
     found = {name: measured for part in parts for name, measured in part["scores"].items()}
@@ -124,8 +131,18 @@ class _Plan:
     wait: int
     horizon: int
     refit: int | None
-    names: tuple[str, ...]
+    methods: dict[str, StreamMethod | None]  # None: a batch method
     model: Any
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.methods)
+
+    def classifier(self, name: str) -> OnlineClassifier:
+        """The online classifier that goes by a name."""
+        method = self.methods[name]
+        assert method is not None
+        return OnlineClassifier(method, self.model, self.wait / 1e6, self.horizon / 1e6)
 
     @classmethod
     def of(
@@ -136,10 +153,10 @@ class _Plan:
             for value, name in ((horizon, "horizon"), (warmup, "warmup"), (step, "step"), (wait, "wait"))
         )
         again = None if refit is None else parse_duration(refit, "refit", log.clock)
-        names = checked_methods(methods, again is not None)
+        chosen = checked_methods(methods, again is not None)
         if waiting >= limit:
             raise ValueError(f"wait={wait!r} must be shorter than horizon={horizon!r}.")
-        if any(name in METHODS for name in names) and again is None:
+        if None in chosen.values() and again is None:
             again = DAY
         begin = log.first + before
         # Rows of the last step must have reached the horizon by the end of the log.
@@ -151,47 +168,72 @@ class _Plan:
             )
         days = (before / DAY, each / DAY, waiting / DAY, limit / DAY, None if again is None else again / DAY)
         engine = OnlineLinearModel() if model is None else model
-        settings = ReplaySettings(*days, names, " ".join(repr(engine).split()))
-        return cls(settings, begin, starts, each, waiting, limit, again, names, engine)
+        settings = ReplaySettings(*days, tuple(chosen), " ".join(repr(engine).split()))
+        return cls(settings, begin, starts, each, waiting, limit, again, chosen, engine)
 
 
-def checked_methods(methods: Sequence[str] | None, refits: bool) -> tuple[str, ...]:
-    """The methods to replay; the model that all start from and the oracle are always there."""
+def checked_methods(methods: Any, refits: bool) -> dict[str, StreamMethod | None]:
+    """The methods to replay, None for those that are fitted again; the model that all start from and the oracle are always there."""
     if isinstance(methods, str):
         raise ValueError(f"methods={methods!r} must be a list of names, as in methods=[{methods!r}].")
     asked = [*REPLAYED, *([_WARMUP_TEACHER] if refits else [])] if methods is None else list(methods)
+    found: dict[str, StreamMethod | None] = {START: resolve_stream_method("vanilla")}
     for name in asked:
-        if name not in REPLAYED and name not in METHODS and name not in STREAM_METHODS:
+        given = methods[name] if isinstance(methods, Mapping) else name
+        if isinstance(given, str) and given not in (*REPLAYED, *METHODS, *STREAM_METHODS):
             raise ValueError(
-                f"method {name!r} is not known; choose out of {', '.join(STREAM_METHODS)} on the stream, and of {', '.join(METHODS)} fitted "
+                f"method {given!r} is not known; choose out of {', '.join(STREAM_METHODS)} on the stream, and of {', '.join(METHODS)} fitted "
                 f"again and again."
             )
-    asked += [_WARMUP_TEACHER] * (refits and not any(name in METHODS for name in asked))
-    return tuple(dict.fromkeys([START, *(n for n in asked if n != ORACLE_NAME), ORACLE_NAME]))
+        if name not in (START, ORACLE_NAME):
+            found[name] = None if given in METHODS else resolve_stream_method(given)
+    if refits and None not in found.values():
+        found[_WARMUP_TEACHER] = None
+    return {**found, ORACLE_NAME: resolve_stream_method("vanilla")}
 
 
-def _shared_out(names: Sequence[str], n_jobs: int | None) -> list[list[str]]:
+def _shared_out(plan: _Plan, n_jobs: int | None) -> list[list[str]]:
     """Methods in about equally expensive groups, one for each process."""
     import joblib
 
-    count = min(joblib.effective_n_jobs(n_jobs or -1), len(names))
+    costs = {name: 8.0 if one is None else _COSTS.get(one.name, 1.0) for name, one in plan.methods.items()}
+    count = min(joblib.effective_n_jobs(n_jobs or -1), len(costs))
     groups: list[list[str]] = [[] for _ in range(count)]
-    for name in sorted(names, key=lambda n: -_cost(n)):
-        min(groups, key=lambda group: sum(map(_cost, group))).append(name)
+    for name in sorted(costs, key=lambda n: -costs[n]):
+        min(groups, key=lambda group: sum(costs[n] for n in group)).append(name)
     return [group for group in groups if group]
 
 
-def _cost(name: str) -> float:
-    return 8.0 if name in METHODS else _COSTS.get(name, 1.0)
+def _teacher(log: EventLog, plan: _Plan) -> DelayedFeedbackClassifier:
+    """A classifier of what is known at the end of the warm-up; its l2 is chosen on some of many rows."""
+    events = _Events.of(log, plan.begin)
+    snap = events.log.snapshot_at(plan.begin, NEVER, plan.horizon)
+    if not snap.y.any():
+        raise ValueError("nothing is positive by the end of the warm-up: lengthen it.")
+    some = snap
+    if len(snap) > _MANY:
+        rows = np.sort(np.random.default_rng(0).choice(len(snap), _MANY, replace=False))
+        some = replace(
+            snap, X=snap.X[rows], elapsed_micros=snap.elapsed_micros[rows], delay_micros=snap.delay_micros[rows]
+        )
+    found = DelayedFeedbackClassifier(_WARMUP_TEACHER, model=LinearModel(l2=None, tol=1e-4)).fit_snapshot(some)
+    if some is not snap:
+        # More rows need less of it, in proportion: the loss is a mean.
+        l2 = found.model_.l2 * len(some) / len(snap)
+        found = DelayedFeedbackClassifier(_WARMUP_TEACHER, model=LinearModel(l2=l2, tol=1e-3)).fit_snapshot(snap)
+    logger.info("warm-up: %d rows, l2 %g", len(snap), found.model_.l2)
+    return found
 
 
-def _run(log: EventLog, plan: _Plan, names: list[str], progress: str, cache: str | None) -> dict[str, Any]:
+def _run(
+    log: EventLog, plan: _Plan, names: list[str], teacher: Any, progress: str, file: Path | None
+) -> dict[str, Any]:
     """Replay some methods over all events."""
     with quietly():
-        one = _Run.of(log, plan, names, cache)
+        one = _Run.of(log, plan, names, teacher, file)
         for _ in one.go():
-            with open(progress, "ab") as file:
-                file.write(b"." * len(names))
+            with open(progress, "ab") as bar:
+                bar.write(b"." * len(names))
         return one.found()
 
 
@@ -210,33 +252,30 @@ class _Run:
     file: Path | None
 
     @classmethod
-    def of(cls, log: EventLog, plan: _Plan, names: list[str], cache: str | None) -> _Run:
+    def of(cls, log: EventLog, plan: _Plan, names: list[str], teacher: Any, file: Path | None) -> _Run:
         events = _Events.of(log, plan.begin)
-        online = {name: plan_classifier(name, plan) for name in names if name not in METHODS}
+        online = {name: plan.classifier(name) for name in names if plan.methods[name] is not None}
         batch = {
-            name: DelayedFeedbackClassifier(name, window=plan.settings.horizon / 2) for name in names if name in METHODS
+            name: DelayedFeedbackClassifier(name, window=plan.settings.horizon / 2)
+            for name in names
+            if name not in online
         }
         on_stream = {n: clf.method for n, clf in online.items() if n not in (START, ORACLE_NAME)} or {START: "vanilla"}
         stream = Stream(on_stream, window=plan.wait / 1e6, horizon=plan.horizon / 1e6)
         empty: dict[str, dict[str, list[float | None]]] = {name: {m: [] for m in _MEASURES} for name in names}
-        one = cls(
-            events, plan, online, batch, stream, 0, empty, dict.fromkeys(names, 0.0), _file(log, plan, names, cache)
-        )
+        one = cls(events, plan, online, batch, stream, 0, empty, dict.fromkeys(names, 0.0), file)
         if not one._goes_on():
-            one._warm_up()
+            one._warm_up(teacher)
         return one
 
-    def _warm_up(self) -> None:
-        """Fit a classifier on what is known, start all methods from it, and tell the stream what is still pending."""
+    def _warm_up(self, teacher: DelayedFeedbackClassifier) -> None:
+        """Start all methods from what a classifier believes, and tell the stream what is still pending."""
         events, plan = self.events, self.plan
         snap = events.log.snapshot_at(plan.begin, NEVER, plan.horizon)
-        if not snap.y.any():
-            raise ValueError("nothing is positive by the end of the warm-up: lengthen it.")
-        teacher = DelayedFeedbackClassifier(_WARMUP_TEACHER, model=LinearModel(l2=None, tol=1e-4)).fit_snapshot(snap)
         for clf in self.online.values():
             clf.start(snap, teacher)
         for name, clf in self.batch.items():
-            self.batch[name] = clf.set_params(model=LinearModel(l2=teacher.model_.l2, tol=1e-4)).fit_snapshot(snap)
+            self.batch[name] = clf.set_params(model=LinearModel(l2=teacher.model_.l2, tol=1e-3)).fit_snapshot(snap)
         self.stream.advance(np.datetime64(events.first - 1, "us"))
         self._tell(events.first - 1, plan.begin)
         for name in self.stream.methods:
@@ -332,16 +371,11 @@ class _Run:
         return True
 
 
-def plan_classifier(name: str, plan: _Plan) -> OnlineClassifier:
-    """The classifier that goes by a name in a replay."""
-    method = "vanilla" if name in (START, ORACLE_NAME) else name
-    return OnlineClassifier(resolve_stream_method(method), plan.model, plan.wait / 1e6, plan.horizon / 1e6)
-
-
 def _file(log: EventLog, plan: _Plan, names: list[str], cache: str | None) -> Path | None:
+    """Where some methods keep how far they are."""
     if cache is None:
         return None
-    asked = json.dumps([repr(plan.settings), names, plan.begin])
+    asked = json.dumps([repr(plan.settings), [(name, repr(plan.methods[name])) for name in names], plan.begin])
     key = hashlib.blake2b(log.fingerprint() + asked.encode(), digest_size=8).hexdigest()
     return Path(cache) / f"replay-{key}.npz"
 
