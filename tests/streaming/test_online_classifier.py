@@ -185,3 +185,18 @@ def test_a_network_learns_from_the_same_records():
         group, _, turns, delay = data
         truth = [(turns & (delay <= 120.0))[group == k].mean() for k in range(4)]
         assert_allclose(p, truth, rtol=0.3, atol=0.05)
+
+
+def test_a_table_of_categories_is_hashed():
+    import pandas as pd
+
+    group, time, turns, delay = simulate_stream(n=8000)
+    table = pd.DataFrame({"group": np.array(["a", "b", "c", "d"])[group]})
+    clf = OnlineClassifier("hazard-heads", horizon=86400 * 5)
+    stream = clf.stream()
+    stream.arrive(np.arange(len(time)), table, 3600 * time)
+    stream.outcome(np.flatnonzero(turns), 3600 * (time + delay)[turns])
+    stream.advance(3600.0 * 3000)
+    clf.learn(stream)
+    p = clf.predict_proba(pd.DataFrame({"group": ["a", "b", "c", "d"]}))[:, 1]
+    assert (np.diff(p) > 0).all()

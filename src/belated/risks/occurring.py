@@ -99,6 +99,9 @@ class OffsetRisk(WeightedRisk):
     def take(self, rows: Bools, factor: float = 1.0) -> Risk:
         return OffsetRisk(factor * self.a[rows], factor * self.b[rows], self.offset[rows])
 
+    def spread(self, rows: Bools) -> Risk | None:
+        return None  # the other rows have no offset
+
     def start(self) -> tuple[Floats, Floats]:
         return np.zeros(1), EMPTY
 

@@ -29,7 +29,6 @@ from belated.streaming.stream_records import MATURE_EARLY, MATURE_LATE, MATURE_N
 from belated.typing import Floats
 
 _LEVELS = np.array([-4.0, 4.0])  # of the auxiliary models, before they have seen anything: next to nothing is late
-_STARTING = 4096  # rows at a time
 
 
 class OnlineClassifier(ClassifierMixin, BaseEstimator):
@@ -124,11 +123,11 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             self._learn(records[start : start + self.batch])
         return self
 
-    def start(self, snapshot: Snapshot, classifier: Any = None, passes: int = 1) -> OnlineClassifier:
+    def start(self, snapshot: Snapshot, classifier: Any = None, passes: int | None = None) -> OnlineClassifier:
         """Begin with what a classifier believes that was fitted on a snapshot; by default dfm-piecewise on a linear model.
 
-        Its probabilities, and those of being positive by each age, are soft labels of the snapshot's rows, which are learned in a pass
-        or more over them.
+        Its probabilities, and those of being positive by each age, are soft labels of the snapshot's rows, which are learned in
+        ``passes`` over them: by default one, and five for a network.
         """
         from belated.classifier import DelayedFeedbackClassifier
         from belated.models.linear import LinearModel
@@ -152,8 +151,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         late = np.maximum(late, 0.0)
         # In order of arrival, as a stream would bring them.
         order = np.argsort(-snapshot.elapsed_micros, kind="stable")
-        for at in [k for _ in range(passes) for k in range(0, len(order), _STARTING)]:
-            some = order[at : at + _STARTING]
+        often = self.model_.passes if passes is None else passes
+        for at in [k for _ in range(often) for k in range(0, len(order), self.batch)]:
+            some = order[at : at + self.batch]
             for head, costs in taught:
                 self.model_.learn(X[some], np.full(len(some), head), costs.take(some))
             if self.auxiliary_ is not None:

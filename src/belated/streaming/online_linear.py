@@ -45,6 +45,8 @@ class OnlineLinearModel(BaseEstimator):
         What :mod:`belated.streaming.online_kernels` keeps of each column, the intercept last.
     """
 
+    passes = 1  # over a snapshot that it starts from
+
     def __init__(
         self,
         rule: str = "ftrl",

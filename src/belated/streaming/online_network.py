@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from belated.features.field_matrix import FieldMatrix
 from belated.features.network_inputs import NetworkInputs
 from belated.models.network import NetworkModel
 from belated.models.network_training import NetworkRows, build, margins_of
@@ -15,7 +16,9 @@ from belated.typing import Floats, Ints
 
 
 class OnlineNetwork:
-    """A network with one margin for each head. Categories have the places, and numbers the ranges, of the rows it was opened with."""
+    """A network with one margin for each head. Numbers have the ranges of the rows it was opened with."""
+
+    passes = 5  # over a snapshot that it starts from
 
     def __init__(self, engine: NetworkModel, heads: int) -> None:
         import torch
@@ -29,9 +32,13 @@ class OnlineNetwork:
 
     @classmethod
     def opened(cls, engine: NetworkModel, X: Any, heads: int) -> OnlineNetwork:
-        """Fresh, for rows like X."""
-        rare = 1  # what is rare in the first rows may be frequent later
-        engine.inputs_ = NetworkInputs.learn(X, np.ones(len(X)), engine.embedding_rows, engine.bins, rare)
+        """Fresh, for rows like X. Every column of hashed fields has a place: what is not in the first rows may be frequent later."""
+        if isinstance(X, FieldMatrix):
+            places = np.arange(min(engine.embedding_rows, X.n_columns), dtype=np.int32)
+            fields = np.zeros(X.n_fields, dtype=np.int64)
+            engine.inputs_ = NetworkInputs(offsets=fields, size=len(places), lookup=places)
+        else:
+            engine.inputs_ = NetworkInputs.learn(X, np.ones(len(X)), engine.embedding_rows, engine.bins, 1)
         return cls(engine, heads)
 
     def _rows(self, X: Any) -> NetworkRows:

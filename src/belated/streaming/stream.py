@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import narwhals as nw
 import numba as nb
 import numpy as np
 import pyarrow as pa
@@ -118,7 +119,10 @@ class Stream:
         return self._moments[method]
 
     def arrive(self, keys: Any, X: Any, times: Any) -> None:
-        """Rows with their keys, features (a FieldMatrix, or an array of numbers) and times of arrival."""
+        """Rows with their keys, features and times of arrival.
+
+        X is a FieldMatrix, an array of numbers, or a table of categories, which is hashed (:meth:`FieldMatrix.from_frame`).
+        """
         key, micros = self._read_keys(keys), self._read_times(times, "times")
         features = self._read_features(X)
         if not len(key) == len(micros) == len(features):
@@ -246,6 +250,8 @@ class Stream:
         return micros
 
     def _read_features(self, X: Any) -> Any:
+        if nw.dependencies.is_into_dataframe(X):
+            X = FieldMatrix.from_frame(X) if self._encoder is None else self._encoder.transform(X)
         if isinstance(X, FieldMatrix):
             if self._n_columns not in (None, X.n_columns):
                 raise ValueError(f"X has {X.n_columns} columns now, and had {self._n_columns} before.")
