@@ -30,9 +30,11 @@ def summary():
     }
     times = [f"2024-01-{1 + k // 24:02d} {k % 24:02d}:00:00+00:00" for k in range(steps)]
     settings = ReplaySettings(30.0, 1 / 24, 0.01, 30.0, 1.0, names, "OnlineLinearModel()")
+    begins = np.arange(steps) * 3_600_000_000
     found = Replay(
         settings,
         times,
+        begins,
         np.full(steps, 100.0),
         np.full(steps, 20.0),
         scores,

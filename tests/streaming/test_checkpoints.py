@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
@@ -16,7 +17,7 @@ from belated import FieldMatrix, OnlineClassifier, OnlineLinearModel, Stream
 from belated.streaming.methods import STREAM_METHODS
 
 PROGRAM = Path(__file__).parents[2] / "examples" / "streaming" / "two_topics.py"
-METHODS = [name for name in STREAM_METHODS if name != "oracle"]
+METHODS = list(STREAM_METHODS)
 
 
 def events(n=3000, seed=0):
@@ -120,13 +121,35 @@ def test_files_that_do_not_fit_are_refused(tmp_path):
         ValueError, match=r"state\.npz: its classifier is .*OnlineLinearModel\(\).* and here it is .*0\.2"
     ):
         other.restore(file, other.stream())
-    with pytest.raises(ValueError, match=r"position=.* must be plain data"):
+    with pytest.raises(ValueError, match=r"position=.* would not come back"):
         clf.checkpoint(file, stream, {1, 2})
+    with pytest.raises(ValueError, match=r"position=.* would not come back"):
+        clf.checkpoint(file, stream, {0: 5})
     data = file.read_bytes()
     for damaged in (b"", b"something else", data[:100], data[: len(data) // 2]):
         file.write_bytes(damaged)
         with pytest.raises(ValueError, match="no checkpoint of a stream, or a damaged one"):
             clf.restore(file, stream)
+
+
+def test_records_that_were_not_learned_keep_how_their_rows_were_made(tmp_path):
+    table = pd.DataFrame({"c": ["a", "b", "c"] * 30})
+
+    def begun():
+        clf = OnlineClassifier("fnw", horizon=100.0)
+        return clf, clf.stream()
+
+    whole, stream = begun()
+    stream.arrive(np.arange(90), FieldMatrix.from_frame(table, 1000, seed=3), np.arange(90.0))
+    stream.outcome(np.arange(0, 90, 3), np.arange(0, 90, 3) + 1.0)
+    stream.advance(500.0)
+    whole.checkpoint(tmp_path / "s.npz", stream, 1)
+    again, after = begun()
+    again.restore(tmp_path / "s.npz", after)
+    new = pd.DataFrame({"c": ["a", "b", "c"]})
+    assert_array_equal(again.learn(after).predict_proba(new), whole.learn(stream).predict_proba(new))
+    again.restore(tmp_path / "s.npz", after)  # made before anything was learned
+    assert not hasattr(again, "model_")
 
 
 def killed_and_started_again(folder, kills, seed):

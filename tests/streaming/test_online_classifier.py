@@ -14,8 +14,9 @@ from belated.datasets import simulate_campaigns
 from belated.streaming.methods import STREAM_METHODS
 from belated.streaming.methods.base import Costs
 from belated.streaming.methods.elapsed_sampling import ESDFM
+from belated.streaming.methods.hazard_heads import HazardHeads
 
-METHODS = [name for name in STREAM_METHODS if name != "oracle"]
+METHODS = list(STREAM_METHODS)
 
 
 def simulate_stream(n=60_000, seed=0, hours=2000.0, rate=lambda x, t: expit(-1.0 + x), mean=20.0):
@@ -200,3 +201,54 @@ def test_a_table_of_categories_is_hashed():
     clf.learn(stream)
     p = clf.predict_proba(pd.DataFrame({"group": ["a", "b", "c", "d"]}))[:, 1]
     assert (np.diff(p) > 0).all()
+
+
+def test_rows_of_another_kind_are_refused_before_anything_compiled_sees_them():
+    def told(k, n=10):
+        stream = clf.stream()
+        stream.arrive(np.arange(n), np.ones((n, k)), np.arange(float(n)))
+        stream.advance(5000.0)
+        return stream
+
+    clf = OnlineClassifier("final", horizon=100.0)
+    clf.learn(told(2))
+    with pytest.raises(ValueError, match="X is numbers of 20000 columns"):
+        clf.learn(told(20_000))
+    with pytest.raises(
+        ValueError, match="X is a FieldMatrix of 8 columns, and the classifier has learned from numbers"
+    ):
+        clf.predict_proba(FieldMatrix(np.zeros((1, 2), dtype=int), 8))
+    with pytest.raises(ValueError, match="NaN"):
+        clf.predict_proba([[np.nan, 1.0]])
+    many = OnlineClassifier(HazardHeads([1.0, 2.0]), horizon=100.0)
+    stream = Stream(HazardHeads(6), horizon=100.0)
+    stream.arrive(np.arange(10), np.ones((10, 2)), np.arange(10.0))
+    stream.advance(5000.0)
+    with pytest.raises(ValueError, match="they are of another method"):
+        many.partial_fit(stream.records())
+
+
+def test_low_rates_are_learned_however_long_the_stream_is():
+    """In single precision the gradient of a negative is lost in the sum of all, and predictions drift upwards."""
+    model, rng, n = OnlineLinearModel(), np.random.default_rng(1), 500_000
+    X, head = np.zeros((n, 0)), np.zeros(n, dtype=np.int64)
+    model.open(X, 1)
+    for _ in range(24):
+        y = (rng.uniform(size=n) < 1e-3).astype(float)
+        model.learn(X, head, Costs(y, 1 - y))
+    assert 0.85 < expit(model.intercept_[0]) / 1e-3 < 1.12
+
+
+def test_two_classifiers_of_one_method():
+    a, b = (OnlineClassifier("final", OnlineLinearModel(learning_rate=rate), horizon=100.0) for rate in (0.1, 0.5))
+    stream = Stream({"slow": "final", "fast": "final"}, horizon=100.0)
+    stream.arrive([1, 2], np.eye(2), [0.0, 1.0])
+    stream.advance(500.0)
+    with pytest.raises(ValueError, match="under several names, slow, fast: say which"):
+        a.learn(stream)
+    a.learn(stream, "slow")
+    b.learn(stream, "fast")
+    assert a.n_records_ == b.n_records_ == 2
+    a.set_params(method="es-dfm", window=1.0)
+    with pytest.raises(ValueError, match="the classifier has begun with"):
+        a.learn(Stream("es-dfm", window=1.0, horizon=100.0))

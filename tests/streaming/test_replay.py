@@ -107,6 +107,15 @@ def test_an_interrupted_replay_goes_on(clicks, tmp_path, monkeypatch):
             assert_array_equal(again.scores[name][measure], whole.scores[name][measure])
 
 
+def test_a_cache_with_batch_methods(clicks, tmp_path):
+    """They begin anew, and the others go on."""
+    ask = {**ASK, "methods": ["fnw", "dfm-piecewise"], "refit": "5d", "n_jobs": 1, "cache": tmp_path}
+    first, again = (replay(log_of(clicks), **ask) for _ in range(2))
+    for name in first.scores:
+        assert_array_equal(again.scores[name]["prediction"], first.scores[name]["prediction"])
+    assert len(list(tmp_path.iterdir())) == 1
+
+
 def test_what_cannot_be_replayed_is_said(clicks):
     log = log_of(clicks)
     for more, message in (
@@ -155,3 +164,22 @@ def test_help_comes_without_numerical_libraries():
         "0",
         "False",
     ]
+
+
+def test_the_interval_of_a_gain_covers_it():
+    """Days of very different size, each with a gain of its own: of the mean over rows, 95% of intervals hold the truth."""
+    from belated.streaming.replay_results import Replay, ReplaySettings
+
+    rng, inside = np.random.default_rng(0), []
+    for _ in range(400):
+        days, per_day = 30, 24
+        of_day, size = rng.normal(0.01, 0.02, days), rng.lognormal(3.0, 0.7, days)
+        gain = np.repeat(of_day, per_day) + rng.normal(0, 0.05, days * per_day)
+        rows = np.repeat(size, per_day)
+        scores = {"pretrained": {"log_loss": np.full(len(rows), 0.5)}, "it": {"log_loss": 0.5 - gain}}
+        settings = ReplaySettings(1.0, 1 / 24, 0.1, 1.0, None, (), "")
+        begins = np.arange(len(rows)) * 3_600_000_000
+        found = Replay(settings, [], begins, rows, rows, scores, {}, {})
+        low, high = found.gain_interval("it", "pretrained")[0]
+        inside.append(low <= 0.01 <= high)
+    assert 0.91 < np.mean(inside) <= 0.99

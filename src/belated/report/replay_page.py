@@ -23,10 +23,9 @@ def render_replay(summary: dict[str, Any]) -> str:
 
 def _days(summary: dict[str, Any]) -> tuple[Any, Any, Floats]:
     """The first time of each day, the number of each step's day, and the rows of each day."""
-    per_day = max(round(1.0 / summary["settings"]["step"]), 1)
     times, rows = summary["steps"]["time"], np.array(summary["steps"]["rows"])
-    day = np.arange(len(times)) // per_day
-    first = [times[k] for k in range(0, len(times), per_day)]
+    _, first_of, day = np.unique(np.floor(summary["steps"]["day"]), return_index=True, return_inverse=True)
+    first = [times[k] for k in first_of]
     dated = first[0][:4].isdigit() and "-" in first[0]
     when: Any = [datetime.fromisoformat(text) for text in first] if dated else np.arange(len(first))
     return when, day, np.bincount(day, rows).astype(np.float64)

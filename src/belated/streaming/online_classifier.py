@@ -7,11 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import joblib
 import narwhals as nw
 import numpy as np
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import assert_all_finite
 
 from belated.data.durations import DAY, parse_duration
 from belated.data.snapshot import Snapshot
@@ -97,14 +99,25 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         """A stream that makes the records of this classifier's method."""
         return Stream(self.method, window=self.window, horizon=self._horizon(), tolerance=tolerance)
 
-    def learn(self, stream: Stream) -> OnlineClassifier:
-        """Learn what has become known on a stream since the last time."""
+    def learn(self, stream: Stream, name: str | None = None) -> OnlineClassifier:
+        """Learn what has become known on a stream since the last time.
+
+        A stream gives a record once. Several classifiers of one method need a stream that makes its records under several names; ``name``
+        says which are this one's.
+        """
         wanted = resolve_stream_method(self.method)
-        names = [name for name, one in stream.methods.items() if repr(one) == repr(wanted)]
+        names = [key for key, one in stream.methods.items() if _alike(one, wanted) and name in (None, key)]
         if not names:
             raise ValueError(
                 f"this stream makes records of {', '.join(stream.methods)}, and the classifier's method is {wanted!r}."
             )
+        if len(names) > 1:
+            raise ValueError(f"this stream makes such records under several names, {', '.join(names)}: say which.")
+        if hasattr(self, "method_") and not _alike(self.method_, wanted):
+            raise ValueError(
+                f"the classifier has begun with {self.method_!r}, and its method is {wanted!r} now: make another one."
+            )
+        _is_network(self.model)
         if stream.moments(names[0]) != self._moments(wanted):
             raise ValueError("the stream has another window or horizon than the classifier.")
         return self.partial_fit(stream.records(names[0]))
@@ -119,6 +132,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             return self
         if not hasattr(self, "model_"):
             self._open(records.X)
+        self._features(records.X)  # like those before
         for start in range(0, len(records), self.batch):
             self._learn(records[start : start + self.batch])
         return self
@@ -201,10 +215,15 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             found |= {f"auxiliary/{name}": value for name, value in self.auxiliary_.state().items()}
         encoder = None if self.encoder_ is None else self.encoder_.as_plain_data()
         found["encoder"] = np.frombuffer(json.dumps(encoder).encode(), dtype=np.uint8)
-        return {**found, "n_records": np.array(self.n_records_)}
+        columns = -1 if self._columns_ is None else self._columns_
+        return {**found, "columns": np.array(columns), "n_records": np.array(self.n_records_)}
 
     def put_back(self, state: dict[str, Any]) -> None:
         """Become what :meth:`state` was taken of."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        if not state:
+            return
         parts: dict[str, dict[str, Any]] = {"model": {}, "method": {}, "auxiliary": {}}
         for name, value in state.items():
             kind, _, rest = name.partition("/")
@@ -216,6 +235,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         if self.method_.has_auxiliary:
             self.auxiliary_ = self._linear()
             self.auxiliary_.restore(parts["auxiliary"])
+        self._columns_ = int(state["columns"]) if int(state["columns"]) >= 0 else None
         encoder = json.loads(state["encoder"].tobytes())
         self.encoder_ = None if encoder is None else FieldEncoder(**encoder)
         self.n_records_ = int(state["n_records"])
@@ -247,6 +267,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             self.auxiliary_ = self._linear()
             self.auxiliary_.open(X, 2, _LEVELS)
         self.encoder_ = X.encoder if isinstance(X, FieldMatrix) else None
+        self._columns_ = X.n_columns if isinstance(X, FieldMatrix) else None
 
     def _linear(self) -> OnlineLinearModel:
         """A fresh model for what is estimated beside the rate."""
@@ -287,12 +308,24 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     def _features(self, X: Any) -> Any:
         """A FieldMatrix or an array; a table is encoded as the stream's was, or hashed where it has categories alone."""
-        if isinstance(X, FieldMatrix):
-            return X
         if nw.dependencies.is_into_dataframe(X):
             encoder = getattr(self, "encoder_", None)
-            return FieldMatrix.from_frame(X) if encoder is None else encoder.transform(X)
-        return np.asarray(X, dtype=np.float64)
+            X = FieldMatrix.from_frame(X) if encoder is None else encoder.transform(X)
+        fields = isinstance(X, FieldMatrix)
+        X = X if fields else np.asarray(X, dtype=np.float64)
+        if hasattr(self, "_columns_") and (X.n_columns if fields else None) != self._columns_:
+            before, now = (
+                "numbers" if columns is None else f"a FieldMatrix of {columns} columns"
+                for columns in (self._columns_, X.n_columns if fields else None)
+            )
+            raise ValueError(f"X is {now}, and the classifier has learned from {before}.")
+        if not fields:
+            assert_all_finite(X, input_name="X")
+        return X
+
+
+def _alike(one: StreamMethod, other: StreamMethod) -> bool:
+    return type(one) is type(other) and bool(joblib.hash(one.get_params()) == joblib.hash(other.get_params()))
 
 
 def _opened(model: Any, X: Any, heads: int) -> Any:

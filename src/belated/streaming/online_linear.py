@@ -34,7 +34,8 @@ class OnlineLinearModel(BaseEstimator):
     l1, l2 : float
         Penalties; with l1, FTRL keeps columns that say little at exactly 0.
     columns : int
-        Of hashed fields, at most so many; more are folded into these. A column takes eight bytes for each margin.
+        Of hashed fields, at most so many; more are folded into these. A column takes sixteen bytes for each margin.
+        (Half of that would not do: after millions of records the gradient of one is lost in the sum.)
 
     shared : bool
         Where there are several margins, whether a column has beside its weight for each of them one for all.
@@ -68,8 +69,9 @@ class OnlineLinearModel(BaseEstimator):
     def open(self, X: Any, heads: int, levels: Floats | None = None) -> None:
         """Begin with weights of 0, for rows like X; ``levels`` are the intercepts to begin with."""
         self._check()
+        self.fields_ = isinstance(X, FieldMatrix)
         width = min(X.n_columns, self.columns) if isinstance(X, FieldMatrix) else X.shape[1]
-        self.state_ = np.zeros((width + 1, heads + (self.shared and heads > 1), 2), dtype=np.float32)
+        self.state_ = np.zeros((width + 1, heads + (self.shared and heads > 1), 2), dtype=np.float64)
         if levels is not None:
             # The z that stands for a weight before any gradient has been seen.
             scale = 1.0 if self.rule == "adagrad" else -(self.beta / self.learning_rate + self.l2)
@@ -78,6 +80,12 @@ class OnlineLinearModel(BaseEstimator):
 
     def learn(self, X: Any, head: Ints, costs: Costs) -> None:
         """One pass over records of shape (n,), each of one margin."""
+        self._require_like(X)
+        heads = self.state_.shape[1] - (self._shared >= 0)
+        if len(head) and not 0 <= head.min() <= head.max() < heads:
+            raise ValueError(
+                f"records of margin {int(head.max())}, and the model has {heads}: they are of another method."
+            )
         a, b = (np.ascontiguousarray(part, dtype=np.float64) for part in (costs.a, costs.b))
         c = np.ones(len(a)) if costs.c is None else np.ascontiguousarray(costs.c, dtype=np.float64)
         if isinstance(X, FieldMatrix):
@@ -87,6 +95,7 @@ class OnlineLinearModel(BaseEstimator):
 
     def margins(self, X: Any) -> Floats:
         """Margins of shape (n, heads)."""
+        self._require_like(X)
         if isinstance(X, FieldMatrix):
             return margins_of_fields(X.indices, self.state_, self._shared, self._how)
         weights = self._weights(self.state_)
@@ -110,6 +119,14 @@ class OnlineLinearModel(BaseEstimator):
         count = self.state_.shape[1]
         return count - 1 if self.shared and count > 1 else -1
 
+    def _require_like(self, X: Any) -> None:
+        """Refuse rows that are not like those it was opened with: compiled passes do not look."""
+        fields, width = isinstance(X, FieldMatrix), self.state_.shape[0] - 1
+        found = min(X.n_columns, self.columns) if fields else X.shape[1]
+        if fields != self.fields_ or found != width:
+            kind, now = (("a FieldMatrix" if one else "numbers") for one in (self.fields_, fields))
+            raise ValueError(f"X is {now} of {found} columns, and the model was opened with {kind} of {width}.")
+
     def _numbers(self, X: Any) -> Floats:
         return np.ascontiguousarray(X, dtype=np.float64)
 
@@ -131,7 +148,7 @@ class OnlineLinearModel(BaseEstimator):
     # What a checkpoint keeps.
 
     def state(self) -> dict[str, Any]:
-        return {"state": self.state_}
+        return {"state": self.state_, "fields": np.array(self.fields_)}
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.state_ = state["state"]
+        self.state_, self.fields_ = state["state"], bool(state["fields"])

@@ -46,7 +46,7 @@ from belated.streaming.stream_records import FIRST, Records
 from belated.tables.frames import kinds_of, open_table, take_rows, to_arrow
 from belated.typing import Floats, Ints
 
-REPLAYED = (START, *(name for name in STREAM_METHODS if name != "final"))
+REPLAYED = (START, *(name for name in STREAM_METHODS if name != "final"), ORACLE_NAME)
 _MEASURES = ("log_loss", "roc_auc", "pr_auc", "prediction")
 _COLUMNS, _BUCKETS = 2**20, 10
 _BETWEEN = 120.0  # seconds between checkpoints
@@ -98,7 +98,7 @@ def replay(
     groups = _shared_out(plan, n_jobs)
     logger.info("replay: %s, %d steps, methods %s", plan.settings, len(plan.starts), groups)
     folder = None if cache is None else str(cache)
-    files = [_file(log, plan, group, folder) for group in groups]
+    files = [None if plan.methods[group[0]] is None else _file(log, plan, group, folder) for group in groups]
     unbegun = any(file is None or not file.exists() for file in files)
     with quietly():
         teacher = _teacher(log, plan) if unbegun else None
@@ -112,12 +112,14 @@ def replay(
     times = [show_instant(int(when), log.clock) for when in plan.starts]
     in_order = {name: {m: np.array(found[name][m]) for m in _MEASURES} for name in plan.names}
     rows, positive = (np.array(first[name], dtype=np.float64) for name in ("rows", "positive"))
+    begins = plan.starts - plan.begin
     kept = rows > 0  # a step in which nothing arrives says nothing
     if not kept.any():
         raise ValueError("nothing arrives after the warm-up that has reached the horizon by now: shorten either.")
     in_order = {name: {m: values[kept] for m, values in one.items()} for name, one in in_order.items()}
     times = [when for when, keep in zip(times, kept, strict=True) if keep]
-    return Replay(plan.settings, times, rows[kept], positive[kept], in_order, first["counts"], seconds)
+    counts = next((part["counts"] for part in parts if part["on_stream"]), first["counts"])
+    return Replay(plan.settings, times, begins[kept], rows[kept], positive[kept], in_order, counts, seconds)
 
 
 @dataclass(frozen=True)
@@ -199,9 +201,10 @@ def _shared_out(plan: _Plan, n_jobs: int | None) -> list[list[str]]:
     costs = {name: 8.0 if one is None else _COSTS.get(one.name, 1.0) for name, one in plan.methods.items()}
     count = min(joblib.effective_n_jobs(n_jobs or -1), len(costs))
     groups: list[list[str]] = [[] for _ in range(count)]
-    for name in sorted(costs, key=lambda n: -costs[n]):
+    for name in sorted((n for n in costs if plan.methods[n] is not None), key=lambda n: -costs[n]):
         min(groups, key=lambda group: sum(costs[n] for n in group)).append(name)
-    return [group for group in groups if group]
+    again = [name for name, one in plan.methods.items() if one is None]  # by themselves, since they cannot go on
+    return [group for group in (again, *groups) if group]
 
 
 def _teacher(log: EventLog, plan: _Plan) -> DelayedFeedbackClassifier:
@@ -288,6 +291,8 @@ class _Run:
         self.stream.arrive(rows, events.X[rows], _instants(events.arrival[rows]))
         self.stream.outcome(turned, _instants(events.outcome[turned]))
         self.stream.advance(np.datetime64(until, "us"))
+        if START in self.stream.methods:  # where nobody learns from the stream
+            self.stream.records(START)
 
     def go(self) -> Iterator[int]:
         kept = time.monotonic()
@@ -332,7 +337,10 @@ class _Run:
             assert plan.refit is not None
             if (now - plan.begin) // plan.refit > (now - plan.step - plan.begin) // plan.refit:
                 snap = events.log.snapshot_at(now, round(plan.settings.warmup * DAY), plan.horizon)
-                self.batch[name] = clone(self.batch[name]).fit_snapshot(snap)
+                try:
+                    self.batch[name] = clone(self.batch[name]).fit_snapshot(snap)
+                except ValueError as error:  # nothing positive lately, say: the last one stays
+                    logger.error("%s could not be fitted again at %s: %s", name, snap.as_of, error)
 
     def _predict(self, name: str, X: Any) -> Floats:
         clf: Any = self.online[name] if name in self.online else self.batch[name]
@@ -353,6 +361,7 @@ class _Run:
             "rows": [len(r) for r in rows],
             "positive": positive,
             "counts": counts,
+            "on_stream": bool(self.online),
         }
 
     # What is kept for a replay that is interrupted. Batch methods are fitted anew at their next turn, so those are not resumed.
@@ -364,7 +373,7 @@ class _Run:
         write_checkpoint(self.file, self.stream, self.online, position)
 
     def _goes_on(self) -> bool:
-        if self.file is None or not self.file.exists() or self.batch:
+        if self.file is None or not self.file.exists():
             return False
         position = read_checkpoint(self.file, self.stream, self.online)
         self.done, self.scores, self.seconds = position["done"], position["scores"], position["seconds"]
@@ -384,7 +393,7 @@ def _labelled(X: Any, label: Any, now: int) -> Records:
     """Records of rows whose label is known, however that may be."""
     n = len(label)
     nothing = np.full(n, NEVER)
-    return Records(X, np.full(n, now), np.arange(n), label, nothing, np.full(n, FIRST, dtype=np.int8))
+    return Records(X, np.full(n, now), np.arange(n), label, nothing, np.full(n, FIRST, dtype=np.int16))
 
 
 def _instants(micros: Ints) -> Any:

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from belated.data.durations import duration_text
-from belated.evaluation.intervals import mean_interval
+from belated.data.durations import DAY, duration_text
+from belated.evaluation.intervals import ratio_interval
 from belated.methods import METHODS
-from belated.typing import Floats
+from belated.typing import Floats, Ints
 
 START, ORACLE_NAME = "pretrained", "oracle"
 _MEASURES = ("log_loss", "roc_auc", "pr_auc")
+_ENOUGH = 8  # weeks
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class Replay:
     ----------
     times : list of str
         When each step's rows began to arrive.
+    begins : array of shape (steps,)
+        The same in microseconds since the end of the warm-up.
     rows, positive : arrays of shape (steps,)
     scores : dict of str to dict of str to array
         Of each method the log loss, both areas and the mean prediction at each step; NaN where an area means nothing.
@@ -48,6 +51,7 @@ class Replay:
 
     settings: ReplaySettings
     times: list[str]
+    begins: Ints
     rows: Floats
     positive: Floats
     scores: dict[str, dict[str, Floats]]
@@ -76,7 +80,12 @@ class Replay:
             "methods": methods,
             "best": best,
             "verdict": self._verdict(methods, best),
-            "steps": {"time": self.times, "rows": self.rows.tolist(), "positive": self.positive.tolist()},
+            "steps": {
+                "time": self.times,
+                "day": (self.begins / DAY).tolist(),
+                "rows": self.rows.tolist(),
+                "positive": self.positive.tolist(),
+            },
             "counts": self.counts,
         }
 
@@ -85,26 +94,35 @@ class Replay:
         if best is None:
             return "Only the model that all start from, and the oracle, were replayed."
         text = f"{best} has the lowest log loss of {len(methods) - 2}, {methods[best]['log_loss']:.4f}, which flatters it a little; staying with the first model would have given {methods[START]['log_loss']:.4f}"
-        gain = mean_interval(self._gain_by_day(best, START))
+        gain, unit = self.gain_interval(best, START)
         if gain is not None:
-            text += f" (95% interval of the difference {gain[0]:+.4f} to {gain[1]:+.4f}, from how days differ)"
+            text += f" (95% interval of the difference {gain[0]:+.4f} to {gain[1]:+.4f}, from how {unit} differ)"
         text += f", knowing all labels at once {methods[ORACLE_NAME]['log_loss']:.4f}."
         refitted = [name for name in methods if name in METHODS]
         on_stream = [name for name in methods if name not in (START, ORACLE_NAME, *refitted)]
         if refitted and on_stream:
             one, other = (min(names, key=lambda n: methods[n]["log_loss"]) for names in (on_stream, refitted))
-            gain = mean_interval(self._gain_by_day(one, other))
+            gain, _ = self.gain_interval(one, other)
             by = "" if gain is None else f" (95% interval {gain[0]:+.4f} to {gain[1]:+.4f})"
             better = methods[other]["log_loss"] - methods[one]["log_loss"]
             text += f" Against {other} fitted again every {duration_text(self.settings.refit or 1.0)}, the best on the stream ({one}) gains {better:+.4f}{by}."
         return text
 
-    def _gain_by_day(self, one: str, other: str) -> Floats:
-        """How much lower a log loss is than another, day by day: steps of a day are alike."""
-        per_day = max(round(1.0 / self.settings.step), 1)
-        day = np.arange(len(self.rows)) // per_day
-        difference = (self.scores[other]["log_loss"] - self.scores[one]["log_loss"]) * self.rows
-        return np.bincount(day, difference) / np.maximum(np.bincount(day, self.rows), 1.0)
+    def gain_interval(self, one: str, other: str) -> tuple[list[float] | None, str]:
+        """The 95% interval of how much lower a mean log loss is than another, and what it comes from.
+
+        Steps of a day are alike, and so are days of a week: sums over days, or over weeks where there are enough, count as one each.
+        """
+        weeks = (self.begins[-1] - self.begins[0]) / (7 * DAY) >= _ENOUGH
+        length, unit = (7 * DAY, "weeks") if weeks else (DAY, "days")
+        if self.settings.step * DAY > length:
+            length, unit = round(self.settings.step * DAY), "steps"
+        _, block = np.unique(self.begins // length, return_inverse=True)
+        lower = (self.scores[other]["log_loss"] - self.scores[one]["log_loss"]) * self.rows
+        if block[-1] < 2:
+            return None, unit
+        rows = np.bincount(block, self.rows).astype(np.float64)
+        return ratio_interval(np.bincount(block, lower).astype(np.float64), rows), unit
 
     def _row(self, name: str) -> dict[str, Any]:
         means = {measure: _number(self.mean(name, measure)) for measure in _MEASURES}

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+import joblib
 import numpy as np
 
 from belated.tables.writing import write_beside
@@ -40,10 +41,13 @@ def write_checkpoint(
     }
     try:
         text = json.dumps(about)
-    except TypeError as error:
+        same = json.loads(text)["position"] == position
+    except TypeError:
+        same = False
+    if not same:
         raise ValueError(
-            f"position={position!r} must be plain data, such as a number or a dict of numbers ({error})."
-        ) from None
+            f"position={position!r} would not come back as it is: give plain data, such as a number, or a dict of text to numbers."
+        )
     arrays["about"] = np.frombuffer(text.encode(), dtype=np.uint8)
 
     def write(file: IO[bytes]) -> None:
@@ -72,15 +76,14 @@ def read_checkpoint(path: str | Path, stream: Stream, classifiers: Mapping[str, 
     mine = _made_by(stream, classifiers)
     if made_by != mine:
         other = next(name for name in {**made_by, **mine} if made_by.get(name) != mine.get(name))
+        then, now = (one.get(other, ["not there"])[0] for one in (made_by, mine))
         raise ValueError(
-            f"{path.name}: its {other} is {made_by.get(other)}, and here it is {mine.get(other)}. Use the parameters it was written "
+            f"{path.name}: its {other} is {then}, and here it is {now}. Use the parameters it was written "
             f"with, or begin anew with another file."
         )
     stream.restore(_under(arrays, "stream/"), of_stream)
     for key, classifier in classifiers.items():
-        state = _under(arrays, f"classifier/{key}/")
-        if state:
-            classifier.put_back(state)
+        classifier.put_back(_under(arrays, f"classifier/{key}/"))
     return position
 
 
@@ -88,6 +91,10 @@ def _under(arrays: dict[str, Any], start: str) -> dict[str, Any]:
     return {name.removeprefix(start): value for name, value in arrays.items() if name.startswith(start)}
 
 
-def _made_by(stream: Stream, classifiers: Mapping[str, OnlineClassifier]) -> dict[str, str]:
-    """What the objects were made with, in words."""
-    return {"stream": stream.parameters(), **{name: " ".join(repr(one).split()) for name, one in classifiers.items()}}
+def _made_by(stream: Stream, classifiers: Mapping[str, OnlineClassifier]) -> dict[str, list[str]]:
+    """What the objects were made with, in words and, since words may be cut short, as a hash."""
+    methods = {name: (type(one).__name__, one.get_params()) for name, one in stream.methods.items()}
+    found = {"stream": [stream.parameters(), joblib.hash((methods, stream.parameters()))]}
+    for name, one in classifiers.items():
+        found[name] = [" ".join(repr(one).split()), joblib.hash(one.get_params())]
+    return found

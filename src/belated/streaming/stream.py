@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -11,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from belated.data.durations import parse_duration
-from belated.data.times import NEVER, parse_instant, read_times, show_instant
+from belated.data.times import NEVER, TimeFormat, parse_instant, read_times, show_instant
 from belated.features.field_encoder import FieldEncoder
 from belated.features.field_matrix import FieldMatrix
 from belated.features.hashing import field_starts, hash_column
@@ -25,15 +26,16 @@ from belated.typing import Bools, Ints
 
 _LONG_AGO = -(2**62)
 _NONE = np.zeros(0, dtype=np.int64)
+_LARGEST = 1e15  # of a number
 _PARTS = ("time", "row", "label", "delay", "kind")
 _COUNTS = (
     "arrivals",  # rows taken in
     "repeated_arrivals",  # of a key that is known
-    "late_arrivals",  # later than the tolerance: they count as having come when they were known
+    "late_arrivals",  # of these, later than the tolerance: they count as having come when they were known
     "expired_arrivals",  # older than the horizon when they were known: nothing could be learned from them
     "outcomes",  # that made a row positive
     "repeated_outcomes",  # of a row that is positive already
-    "late_outcomes",  # later than the tolerance, likewise
+    "late_outcomes",  # of those that made a row positive, later than the tolerance, likewise
     "early_outcomes",  # before the arrival of their row
     "outcomes_beyond_horizon",
     "unmatched_outcomes",  # of no row that is known, or was within two horizons
@@ -80,7 +82,7 @@ class Stream:
         self._moments = {name: method.moments(self._window, self._horizon) for name, method in self.methods.items()}
         self._keep = max([self._horizon, *(max(m.ages, default=0) for m in self._moments.values())])
         self.counts = dict.fromkeys(_COUNTS, 0)
-        self._clock: str | None = None
+        self._clock: _Told | None = None  # how times were told
         self._now = _LONG_AGO
         self._key, self._time, self._delay = (GrowingColumn(np.zeros(0, dtype=np.int64)) for _ in range(3))
         self._X: GrowingColumn | None = None
@@ -106,12 +108,13 @@ class Stream:
 
     @property
     def nbytes(self) -> int:
-        """The memory that pending rows take."""
+        """The memory that pending rows take, and records that nobody has asked for."""
         columns = [self._key, self._time, self._delay, *([] if self._X is None else [self._X])]
-        return sum(column.nbytes for column in columns) + self._map.nbytes
+        unread = [records.nbytes for made in self._made.values() for records in made]
+        return sum(column.nbytes for column in columns) + self._map.nbytes + sum(unread)
 
     def __repr__(self) -> str:
-        when = "nothing yet" if self._now == _LONG_AGO else show_instant(self._now, self._clock or "datetime")
+        when = "nothing yet" if self._now == _LONG_AGO else show_instant(self._now, _clock_name(self._clock))
         return f"Stream({', '.join(self.methods)}: known up to {when}, {self.pending} rows pending)"
 
     def moments(self, method: str) -> Moments:
@@ -123,24 +126,32 @@ class Stream:
 
         X is a FieldMatrix, an array of numbers, or a table of categories, which is hashed (:meth:`FieldMatrix.from_frame`).
         """
-        key, micros = self._read_keys(keys), self._read_times(times, "times")
-        features = self._read_features(X)
-        if not len(key) == len(micros) == len(features):
-            raise ValueError(f"there are {len(key)} keys, {len(micros)} times and {len(features)} rows of X.")
-        if len(key):
-            self._arriving.append((key, self._not_before_now(micros), micros, features))
+        if not len(keys) and not len(times):
+            return
+        key, told, rows = self._read_keys(keys), self._read_times(times), self._read_features(X)
+        if not len(key) == len(told.micros) == len(rows.values):
+            raise ValueError(f"there are {len(key)} keys, {len(told.micros)} times and {len(rows.values)} rows of X.")
+        # All is well, so from now on this is what the stream is like.
+        self._clock, self._n_columns, self._encoder = told, rows.n_columns, self._encoder or rows.encoder
+        if self._X is None:
+            self._X = GrowingColumn(rows.values[:0].copy())
+        # A copy, since the caller may use its arrays again.
+        self._arriving.append((key, self._not_before_now(told.micros), told.micros, rows.values.copy()))
 
     def outcome(self, keys: Any, times: Any) -> None:
         """Rows that turned positive, by their keys, and when."""
-        key, micros = self._read_keys(keys), self._read_times(times, "times")
-        if len(key) != len(micros):
-            raise ValueError(f"there are {len(key)} keys and {len(micros)} times.")
-        if len(key):
-            self._turning.append((key, self._not_before_now(micros), micros))
+        if not len(keys) and not len(times):
+            return
+        key, told = self._read_keys(keys), self._read_times(times)
+        if len(key) != len(told.micros):
+            raise ValueError(f"there are {len(key)} keys and {len(told.micros)} times.")
+        self._clock = told
+        self._turning.append((key, self._not_before_now(told.micros), told.micros))
 
     def advance(self, to: Any) -> None:
         """It is now ``to``: whatever happened before that, less the tolerance, has been told."""
-        until = parse_instant(to, "to", self._clock or _clock_of(to)) - self._tolerance
+        clock = _clock_of(to) if self._clock is None else self._clock.clock
+        until = parse_instant(to, "to", clock) - self._tolerance
         before, self._now = self._now, max(self._now, until)
         self._take_arrivals(before)
         row, delay = self._take_outcomes(before)
@@ -170,7 +181,7 @@ class Stream:
         encoder = None if self._encoder is None else self._encoder.as_plain_data()
         return {
             "now": self._now,
-            "clock": self._clock,
+            "clock": None if self._clock is None else [self._clock.clock, self._clock.zoned, self._clock.unit],
             "counts": self.counts,
             "columns": self._n_columns,
             "encoder": encoder,
@@ -197,7 +208,8 @@ class Stream:
 
     def restore(self, state: dict[str, Any], about: dict[str, Any]) -> None:
         """Become what :meth:`state` and :meth:`about` were taken of."""
-        self._now, self._clock, self.counts = about["now"], about["clock"], dict(about["counts"])
+        self._now, self.counts = about["now"], dict(about["counts"])
+        self._clock = None if about["clock"] is None else _Told(_NONE, *about["clock"])
         self._n_columns = about["columns"]
         self._encoder = None if about["encoder"] is None else FieldEncoder(**about["encoder"])
         first = int(state["first"])
@@ -215,7 +227,9 @@ class Stream:
             self._made[name] = []
             if f"made/{name}/X" in state:
                 X = state[f"made/{name}/X"]
-                X = X if self._n_columns is None else FieldMatrix._trusted(X, self._n_columns)
+                if self._n_columns is not None:
+                    X = FieldMatrix._trusted(X, self._n_columns)
+                    X.encoder = self._encoder
                 self._made[name] = [Records(X, *(state[f"made/{name}/{part}"] for part in _PARTS))]
 
     # What follows reads events.
@@ -225,51 +239,74 @@ class Stream:
         return np.maximum(micros, self._now + 1)
 
     def _read_keys(self, keys: Any) -> Ints:
-        column = (
-            keys
-            if isinstance(keys, pa.Array | pa.ChunkedArray)
-            else pa.array(np.asarray(keys) if len(keys) else [], from_pandas=True)
-        )
+        if isinstance(keys, str | bytes) or np.ndim(keys) != 1:
+            raise ValueError("keys must be a list, or a column, of one key for each row.")
+        try:
+            column = pa.array(keys, from_pandas=True) if not isinstance(keys, pa.Array | pa.ChunkedArray) else keys
+        except (pa.ArrowException, TypeError):
+            raise ValueError("keys must be all whole numbers, or all text.") from None
         column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        column = column.cast(pa.large_string()) if pa.types.is_uint64(column.type) else column
         missing = np.asarray(column.is_null())
         refuse(missing, "keys", "{count} missing", ["missing"] * len(missing), "Every event needs the key of its row.")
         return _hashed(column)
 
-    def _read_times(self, times: Any, name: str) -> Ints:
-        array = np.asarray(times)
-        if array.dtype.kind == "M":
-            clock, micros = "datetime", array.astype("datetime64[us]").astype(np.int64)
-            missing = np.isnat(array)
+    def _read_times(self, times: Any) -> _Told:
+        if isinstance(times, str) or np.ndim(times) != 1:
+            raise ValueError("times must be a list, or a column, of one time for each row.")
+        known, array = self._clock, np.asarray(times)
+        if known is not None and known.unit is not None and array.dtype.kind in "iuf":
+            how = TimeFormat(
+                unit=known.unit
+            )  # as numbers were read before; one batch alone may look like something else
         else:
-            column = read_times(pa.array(times) if array.dtype.kind not in "iuf" else pa.array(array), name)
-            clock, micros, missing = column.clock, column.micros, column.missing
-        refuse(missing, name, "{count} missing", ["missing"] * len(missing), "Every event needs its time.")
-        if len(micros) and self._clock not in (None, clock):
-            raise ValueError(f"{name}: this stream's clock is {self._clock!r}, and these times are {clock!r}.")
-        self._clock = clock if len(micros) else self._clock
-        return micros
+            how = TimeFormat()
+        column = read_times(pa.array(array if array.dtype.kind in "iufM" else times), "times", how)
+        refuse(column.missing, "times", "{count} missing", ["missing"] * len(array), "Every event needs its time.")
+        told = _Told(column.micros, column.clock, column.zoned, "s" if column.clock != "datetime" else column.unit)
+        if known is not None and {told.clock, known.clock} == {"seconds", "epoch"}:
+            told = replace(told, clock=known.clock)
+        if known is not None and told.clock != known.clock:
+            raise ValueError(f"times: this stream's clock is {known.clock!r}, and these times are {told.clock!r}.")
+        if known is not None and told.clock == "datetime" and told.zoned != known.zoned:
+            with_zone, without = (
+                ("these have", "those before had none") if told.zoned else ("those before had", "these have none")
+            )
+            raise ValueError(
+                f"times: {with_zone} a zone and {without}, so they may be hours apart. Write all of them in the same way."
+            )
+        return told
 
-    def _read_features(self, X: Any) -> Any:
+    def _read_features(self, X: Any) -> _Rows:
         if nw.dependencies.is_into_dataframe(X):
             X = FieldMatrix.from_frame(X) if self._encoder is None else self._encoder.transform(X)
-        if isinstance(X, FieldMatrix):
-            if self._n_columns not in (None, X.n_columns):
-                raise ValueError(f"X has {X.n_columns} columns now, and had {self._n_columns} before.")
-            self._n_columns, values = X.n_columns, X.indices
-            self._encoder = self._encoder or X.encoder
+        fields = isinstance(X, FieldMatrix)
+        if fields:
+            found = _Rows(X.indices, X.n_columns, X.encoder)
         else:
-            values = np.asarray(X, dtype=np.float64)
-            if values.ndim != 2:
-                raise ValueError(f"X must be a FieldMatrix or a matrix of numbers, got shape {values.shape}.")
-            refuse(np.asarray(~np.isfinite(values).all(axis=1)), "X", "{count} not finite", values, "Fill these in.")
-        if self._X is None:
-            self._X = GrowingColumn(np.zeros((0, values.shape[1]), dtype=values.dtype))
-        like = self._X.values
-        if values.shape[1:] != like.shape[1:] or values.dtype != like.dtype:
-            raise ValueError(
-                f"X has {values.shape[1]} columns of {values.dtype} now, and had {like.shape[1]} of {like.dtype}."
+            found = _Rows(np.asarray(X, dtype=np.float64), None, None)
+            if found.values.ndim != 2:
+                raise ValueError(f"X must be a FieldMatrix or a matrix of numbers, got shape {found.values.shape}.")
+            # Squares of larger ones would not fit into what is summed up.
+            wrong = np.asarray(~(np.abs(found.values) < _LARGEST).all(axis=1))
+            refuse(
+                wrong,
+                "X",
+                f"{{count}} not finite, or beyond {_LARGEST:g}",
+                found.values,
+                "Fill these in, or use another unit.",
             )
-        return values
+        if self._X is not None:
+            like = self._X.values
+            if found.n_columns != self._n_columns or found.values.shape[1:] != like.shape[1:]:
+                before, now = (
+                    "numbers" if columns is None else f"a FieldMatrix of {columns} columns"
+                    for columns in (self._n_columns, found.n_columns)
+                )
+                raise ValueError(
+                    f"X is {now} with {found.values.shape[1]} features, and was {before} with {like.shape[1]} before."
+                )
+        return found
 
     # What follows moves the clock.
 
@@ -300,7 +337,6 @@ class Stream:
     def _take_outcomes(self, before: int) -> tuple[Ints, Ints]:
         """Rows that have turned positive, and after how long."""
         ready, self._turning = _split(self._turning, self._now)
-        self.counts["late_outcomes"] += sum(int((true < time).sum()) for _, time, true in ready)
         key, time, true_time = _by_time([np.concatenate(p) for p in zip(self._waiting, *ready, strict=True)])
         row = self._map.get(key, self._key.first)
         absent = row < 0
@@ -315,10 +351,11 @@ class Stream:
             if true_time[place] >= self._moved.get(int(row[place]), NEVER):
                 early[place], time[place] = False, max(int(time[place]), int(arrived[place]))
         self.counts["early_outcomes"] += int(early.sum())
-        row, time = row[~early], time[~early]
+        row, time, late = row[~early], time[~early], (true_time < time)[~early]
         found = np.empty(len(row), dtype=np.int8)
         _turn(row - self._key.first, time, self._time.values, self._delay.values, self._horizon, found)
         self.counts["outcomes"] += int((found == 0).sum())
+        self.counts["late_outcomes"] += int((late & (found == 0)).sum())
         self.counts["repeated_outcomes"] += int((found == 1).sum())
         self.counts["outcomes_beyond_horizon"] += int((found == 2).sum())
         row = row[found == 0]
@@ -360,7 +397,7 @@ class Stream:
         if self._n_columns is not None:
             X = FieldMatrix._trusted(X, self._n_columns)
             X.encoder = self._encoder
-        nothing = (_NONE, np.zeros(0, dtype=bool), _NONE, np.zeros(0, dtype=np.int8))
+        nothing = (_NONE, np.zeros(0, dtype=bool), _NONE, np.zeros(0, dtype=np.int16))
         time, label, delay, kind = rest or nothing
         return Records(X, time, row, label, delay, kind)
 
@@ -381,12 +418,42 @@ class Stream:
 def _named(methods: Any) -> dict[str, StreamMethod]:
     if isinstance(methods, str | StreamMethod):
         methods = [methods]
+    if not methods:
+        raise ValueError("methods is empty: name at least one.")
     if isinstance(methods, Mapping):
         return {name: resolve_stream_method(one) for name, one in methods.items()}
-    found = {one if isinstance(one, str) else one.name: resolve_stream_method(one) for one in methods}
-    if not found:
-        raise ValueError("methods is empty: name at least one.")
+    found: dict[str, StreamMethod] = {}
+    for one in methods:
+        name = one if isinstance(one, str) else one.name
+        if name in found:
+            raise ValueError(
+                f"two methods are called {name!r}: give them names, as in methods={{'one': ..., 'other': ...}}."
+            )
+        found[name] = resolve_stream_method(one)
     return found
+
+
+@dataclass(frozen=True)
+class _Told:
+    """Times in microseconds, and how they were told: on which clock, with a zone or without, and where they are numbers in which unit."""
+
+    micros: Ints
+    clock: str
+    zoned: bool
+    unit: str | None
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Features as an array; of a FieldMatrix, how many columns it has and how it was made."""
+
+    values: Any
+    n_columns: int | None
+    encoder: FieldEncoder | None
+
+
+def _clock_name(told: _Told | None) -> str:
+    return "datetime" if told is None else told.clock
 
 
 def _clock_of(value: Any) -> str:
@@ -439,7 +506,7 @@ def _turn(row: Ints, time: Ints, start: Ints, delay: Ints, horizon: int, found: 
 def _part(row: Ints, time: Ints, label: Bools, delay: Ints, kind: Any, kept: Bools | None) -> tuple[Any, ...]:
     """Columns of records; delays that were not over at their time are not told."""
     known = np.where(label, delay, NEVER)
-    columns = (row, time, label, known, np.broadcast_to(np.asarray(kind, dtype=np.int8), row.shape))
+    columns = (row, time, label, known, np.broadcast_to(np.asarray(kind, dtype=np.int16), row.shape))
     return columns if kept is None else tuple(column[kept] for column in columns)
 
 

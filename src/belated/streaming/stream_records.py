@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from belated.typing import Bools, Ints
 
-Kinds = NDArray[np.int8]
+Kinds = NDArray[np.int16]
 
 # What a record is about. Methods with several ages count them from 0.
 FIRST, LATE, SECOND = 0, 1, 2
 # Rows at the horizon, for auxiliary models: positive by the window, positive after it, negative.
-MATURE_EARLY, MATURE_LATE, MATURE_NEGATIVE = 101, 102, 103
+MATURE_EARLY, MATURE_LATE, MATURE_NEGATIVE = 10_001, 10_002, 10_003
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,13 @@ class Records:
     def __getitem__(self, some: Any) -> Records:
         return Records(
             self.X[some], self.time[some], self.row[some], self.label[some], self.delay[some], self.kind[some]
+        )
+
+    @property
+    def nbytes(self) -> int:
+        features = self.X.indices if hasattr(self.X, "indices") else self.X
+        return int(
+            features.nbytes + sum(part.nbytes for part in (self.time, self.row, self.label, self.delay, self.kind))
         )
 
     @property

@@ -72,6 +72,8 @@ def write_beside(path: str | Path, write: Callable[[IO[bytes]], None]) -> None:
     if is_plain(path):
         with beside(path) as partial, partial.open("xb") as file:
             write(file)
+            file.flush()
+            os.fsync(file.fileno())  # a name must not appear before what it names, also where power fails
         return
     whole = io.BytesIO()
     write(whole)

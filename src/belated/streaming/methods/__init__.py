@@ -20,7 +20,6 @@ STREAM_METHODS: dict[str, tuple[str, str]] = {
     "hazard-heads": ("hazard_heads", "HazardHeads"),
     "dfm-stream": ("fixed_ages", "FixedAges"),
     "final": ("plain_records", "FinalLabels"),
-    "oracle": ("plain_records", "Oracle"),
 }
 
 

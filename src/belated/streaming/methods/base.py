@@ -66,7 +66,8 @@ class StreamMethod(BaseEstimator):
             )
         if self.weights not in ("exact", "paper"):
             raise ValueError(f"weights={self.weights!r} is not known; choose 'exact' or 'paper'.")
-        return Moments(tuple(self.ages(window or 0, horizon)), window or 0, horizon)
+        waited = window if self.needs_window and window is not None else 0
+        return Moments(tuple(self.ages(waited, horizon)), waited, horizon)
 
     def heads(self, moments: Moments) -> int:
         """How many margins the model learns."""
@@ -127,6 +128,6 @@ def ages_from(given: Sequence[object] | int, horizon: int) -> list[int]:
             raise ValueError(f"intervals={given!r} must be between 1 and 20, or a list of ages.")
         return [max(horizon // 4**k, 1) for k in range(int(given) - 1, -1, -1)]
     ages = sorted(parse_duration(one, "intervals", "seconds") for one in given)
-    if not ages or ages[-1] > horizon or len(set(ages)) < len(ages):
-        raise ValueError(f"intervals={given!r} must be different ages, none of them beyond the horizon.")
+    if not 1 <= len(ages) <= 1000 or ages[-1] > horizon or len(set(ages)) < len(ages):
+        raise ValueError(f"intervals={given!r} must be up to 1000 different ages, none of them beyond the horizon.")
     return ages if ages[-1] == horizon else [*ages, horizon]

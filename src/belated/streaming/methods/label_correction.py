@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from belated.streaming.methods.base import Costs
+from belated.streaming.methods.base import Costs, Moments
 from belated.streaming.methods.elapsed_sampling import ElapsedSampling
 from belated.streaming.stream_records import LATE, Kinds
 from belated.typing import Bools, Floats
@@ -27,9 +27,12 @@ class DEFUSE(ElapsedSampling):
         self.alpha = alpha
         self.weights = weights
 
-    def costs(self, label: Bools, kind: Kinds, f: Floats, q: Floats, z: Floats) -> Costs:
+    def moments(self, window: int | None, horizon: int) -> Moments:
         if not 0 <= self.alpha <= 1:
             raise ValueError(f"alpha={self.alpha!r} must be between 0 and 1.")
+        return super().moments(window, horizon)
+
+    def costs(self, label: Bools, kind: Kinds, f: Floats, q: Floats, z: Floats) -> Costs:
         late = label & (kind == LATE)
         if self.weights == "paper":
             positive = np.where(late, 1.0, 1.0 + q)

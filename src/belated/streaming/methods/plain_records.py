@@ -1,9 +1,8 @@
-"""What streams are compared with: labels as they stand after a while, and labels that nobody has in time."""
+"""What streams are compared with: labels as they stand after a while, and final labels once they are there."""
 
 from __future__ import annotations
 
-from belated.streaming.methods.base import Moments, StreamMethod
-from belated.typing import Ints
+from belated.streaming.methods.base import StreamMethod
 
 
 class Vanilla(StreamMethod):
@@ -20,19 +19,3 @@ class FinalLabels(StreamMethod):
 
     def ages(self, window: int, horizon: int) -> list[int]:
         return [horizon]
-
-
-class Oracle(StreamMethod):
-    """The final label at arrival, which no stream can know: the ceiling. Its records are made in hindsight by a replay."""
-
-    name = "oracle"
-    needs_window = False
-
-    def moments(self, window: int | None, horizon: int) -> Moments:
-        return Moments((), window or 0, horizon)
-
-    def ages(self, window: int, horizon: int) -> list[int]:
-        return []
-
-    def at_outcome(self, delay: Ints, moments: Moments) -> None:
-        return None
