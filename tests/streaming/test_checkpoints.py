@@ -152,10 +152,10 @@ def test_records_that_were_not_learned_keep_how_their_rows_were_made(tmp_path):
     assert not hasattr(again, "model_")
 
 
-def killed_and_started_again(folder, kills, seed):
+def killed_and_started_again(folder, kills, seed, many):
     """Run the example, killing it at random moments; its last lines."""
     rng = np.random.default_rng(seed)
-    command = [sys.executable, str(PROGRAM), str(folder), "40"]
+    command = [sys.executable, str(PROGRAM), str(folder), many]
     interrupted = 0
     while True:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -171,20 +171,20 @@ def killed_and_started_again(folder, kills, seed):
         return out
 
 
-def check_kills(tmp_path, kills):
+def check_kills(tmp_path, kills, many):
     whole = subprocess.run(
-        [sys.executable, str(PROGRAM), str(tmp_path / "a"), "40"], capture_output=True, text=True, check=True
+        [sys.executable, str(PROGRAM), str(tmp_path / "a"), many], capture_output=True, text=True, check=True
     )
-    lines = killed_and_started_again(tmp_path / "b", kills, 0)
+    lines = killed_and_started_again(tmp_path / "b", kills, 0, many)
     assert lines == whole.stdout.partition("\n")[2] and "campaign 00 phone: 0." in lines
     with np.load(tmp_path / "a" / "state.npz") as one, np.load(tmp_path / "b" / "state.npz") as other:
         assert_same(dict(one), dict(other))
 
 
 def test_killed_in_the_middle(tmp_path):
-    check_kills(tmp_path, 4)
+    check_kills(tmp_path, 2, "150")
 
 
 @pytest.mark.slow
 def test_killed_many_times(tmp_path):
-    check_kills(tmp_path, 40)
+    check_kills(tmp_path, 40, "40")

@@ -86,7 +86,7 @@ def test_processes_and_the_order_of_rows_change_nothing(clicks, result):
 
 
 def test_an_interrupted_replay_goes_on(clicks, tmp_path, monkeypatch):
-    log, methods = log_of(clicks), ["defer", "dfm-stream"]
+    log, methods = log_of(clicks), ["defer"]
     whole = replay(log, methods=methods, n_jobs=1, **ASK)
     monkeypatch.setattr(module, "_BETWEEN", 0.0)
     steps, one_step = [], module._Run._one_step

@@ -125,7 +125,7 @@ def streaming(
         from belated.models.network import NetworkModel
 
         require_installed(model)
-        engine = NetworkModel()
+        engine = NetworkModel(embedding_rows=2**18)
     out.print(show_stream_table(reproduce_streaming(_file(folder, data, simulate), folder, sample, wait, engine, jobs)))
 
 

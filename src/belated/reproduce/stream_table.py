@@ -23,8 +23,10 @@ from belated.streaming.methods.elapsed_sampling import ESDFM
 from belated.streaming.methods.fake_negatives import FNW
 from belated.streaming.methods.label_correction import DEFUSE
 from belated.streaming.replay import REPLAYED, replay
+from belated.streaming.replay_results import ORACLE_NAME, START
 
 COLUMNS_OF_FILE = 2**24
+STEP = 3600.0  # seconds
 # AUC, PR AUC and log loss as published by ES-DFM (Yang et al. 2021, their table 3); other papers' tables differ on the same methods.
 PUBLISHED = {
     "pretrained": (0.8307, 0.6251, 0.4009),
@@ -58,14 +60,13 @@ def reproduce_streaming(
     ingest_once(data, folder, COLUMNS_OF_FILE, progress)
     log = EventLog.open(folder)
     log = log if sample == 1 else log.sample(sample)
-    methods = {
-        name: resolve_stream_method("vanilla" if name == "pretrained" else name) for name in REPLAYED
-    } | PAPER_WEIGHTS
+    on_stream = [name for name in REPLAYED if name not in (START, ORACLE_NAME)]
+    methods = {name: resolve_stream_method(name) for name in on_stream} | PAPER_WEIGHTS
     found = replay(
         log,
         horizon=30 * 86400.0,
         warmup=30 * 86400.0,
-        step=3600.0,
+        step=STEP,
         wait=wait,
         methods=methods,
         model=model,
