@@ -161,19 +161,21 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         self._open(X)
         believed = positive_by(classifier, snapshot, rows)
         taught = self.method_.soft_records(believed, self.moments_)
-        late, p = believed(self.moments_.horizon) - believed(self.moments_.window), believed(self.moments_.horizon)
-        late = np.maximum(late, 0.0)
+        if self.auxiliary_ is not None:
+            p, by_window = believed(self.moments_.horizon), believed(self.moments_.window)
+            late = np.maximum(p - by_window, 0.0)
+            estimated = [(0, Costs(late, 1.0 - late)), (1, Costs(1.0 - p, late))]
         # In order of arrival, as a stream would bring them.
         order = np.argsort(-snapshot.elapsed_micros, kind="stable")
         often = self.model_.passes if passes is None else passes
         for at in [k for _ in range(often) for k in range(0, len(order), self.batch)]:
             some = order[at : at + self.batch]
+            rows_now = X[some]
             for head, costs in taught:
-                self.model_.learn(X[some], np.full(len(some), head), costs.take(some))
+                self.model_.learn(rows_now, np.full(len(some), head), costs.take(some))
             if self.auxiliary_ is not None:
-                share, negative = Costs(late, 1.0 - late).take(some), Costs(1.0 - p, late).take(some)
-                self.auxiliary_.learn(X[some], np.zeros(len(some), dtype=np.int64), share)
-                self.auxiliary_.learn(X[some], np.ones(len(some), dtype=np.int64), negative)
+                for head, costs in estimated:
+                    self.auxiliary_.learn(rows_now, np.full(len(some), head), costs.take(some))
         logger.info("the stream starts with %d rows known at %s", len(snapshot), snapshot.as_of)
         return self
 

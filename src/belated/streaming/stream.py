@@ -132,7 +132,8 @@ class Stream:
         if not len(key) == len(told.micros) == len(rows.values):
             raise ValueError(f"there are {len(key)} keys, {len(told.micros)} times and {len(rows.values)} rows of X.")
         # All is well, so from now on this is what the stream is like.
-        self._clock, self._n_columns, self._encoder = told, rows.n_columns, self._encoder or rows.encoder
+        self._clock, self._n_columns = replace(told, micros=_NONE), rows.n_columns
+        self._encoder = self._encoder or rows.encoder
         if self._X is None:
             self._X = GrowingColumn(rows.values[:0].copy())
         # A copy, since the caller may use its arrays again.
@@ -145,7 +146,7 @@ class Stream:
         key, told = self._read_keys(keys), self._read_times(times)
         if len(key) != len(told.micros):
             raise ValueError(f"there are {len(key)} keys and {len(told.micros)} times.")
-        self._clock = told
+        self._clock = replace(told, micros=_NONE)
         self._turning.append((key, self._not_before_now(told.micros), told.micros))
 
     def advance(self, to: Any) -> None:
