@@ -31,6 +31,7 @@ bench: .venv/.bench
 	$(BIN)/python benchmarks/methods.py 6000000
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/boosting.py 500000
+	$(BIN)/python benchmarks/streaming.py 700000
 
 .venv/.core: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -47,7 +48,7 @@ bench: .venv/.bench
 
 .venv/.bench: .venv/.core
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
-	-$(BIN)/pip install --quiet --disable-pip-version-check vowpalwabbit
+	-$(BIN)/pip install --quiet --disable-pip-version-check vowpalwabbit river
 	touch $@
 
 .venv/.dev: .venv/.core
