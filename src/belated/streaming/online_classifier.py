@@ -291,15 +291,15 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         if self.method_.needs_prediction:
             f = inside(self.method_.probability(self.model_.margins(records.X)))
         if self.auxiliary_ is not None:
-            # Where this is the model of a method that waits for nothing, both are not looked at.
             late, negative = self.auxiliary_.margins(records.X).T
             q, z = inside(expit(late)), inside(expit(negative))
         costs = self.method_.costs(records.label, records.kind, f, q, z)
         self.model_.learn(records.X, self.method_.head(records.kind), costs)
 
     def _learn_mature(self, records: Records) -> None:
-        assert self.auxiliary_ is not None
         self.method_.learn_mature(records.delay)
+        if self.auxiliary_ is None:
+            return
         late, negative = records.kind == MATURE_LATE, records.kind == MATURE_NEGATIVE
         zeros = np.zeros(len(records), dtype=np.int64)
         self.auxiliary_.learn(records.X, zeros, Costs(late.astype(np.float64), (~late).astype(np.float64)))

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from sklearn.base import clone
 
@@ -43,7 +42,7 @@ from belated.streaming.replay_results import ORACLE_NAME, START, Replay, ReplayS
 from belated.streaming.saved_streams import read_checkpoint, write_checkpoint
 from belated.streaming.stream import Stream
 from belated.streaming.stream_records import FIRST, Records
-from belated.tables.frames import kinds_of, open_table, take_rows, to_arrow
+from belated.tables.frames import kinds_of, open_table, to_arrow
 from belated.typing import Floats, Ints
 
 REPLAYED = (START, *(name for name in STREAM_METHODS if name != "final"), ORACLE_NAME)
@@ -449,7 +448,7 @@ def _fields(log: EventLog, known_until: int) -> FieldMatrix:
     edges = {}
     for name, kind in kinds_of(log.frame).items():
         if kind == "number":
-            values = read_numbers(to_arrow(nw.from_native(take_rows(log.frame, known), eager_only=True), name), name)
-            values = values[~np.isnan(values)]
+            values = read_numbers(to_arrow(table, name), name)
+            values = values[known & ~np.isnan(values)]
             edges[name] = weighted_quantiles(values, np.ones(len(values)), _BUCKETS) if len(values) else np.zeros(0)
     return FieldEncoder(table.columns, edges, _COLUMNS, na=log.na).transform(log.frame)

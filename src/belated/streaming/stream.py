@@ -155,7 +155,7 @@ class Stream:
         until = parse_instant(to, "to", clock) - self._tolerance
         before, self._now = self._now, max(self._now, until)
         self._take_arrivals(before)
-        row, delay = self._take_outcomes(before)
+        row, delay = self._take_outcomes()
         for name, method in self.methods.items():
             self._emit(name, method, before, row, delay)
         self._forget()
@@ -335,7 +335,7 @@ class Stream:
         assert self._X is not None
         self._X.add(X[new])
 
-    def _take_outcomes(self, before: int) -> tuple[Ints, Ints]:
+    def _take_outcomes(self) -> tuple[Ints, Ints]:
         """Rows that have turned positive, and after how long."""
         ready, self._turning = _split(self._turning, self._now)
         key, time, true_time = _by_time([np.concatenate(p) for p in zip(self._waiting, *ready, strict=True)])
@@ -376,7 +376,7 @@ class Stream:
             if kept is not None:
                 when = time[row - first] + delay
                 parts.append(_part(row, when, np.ones(len(row), dtype=bool), delay, LATE, kept))
-        if method.has_auxiliary:
+        if method.has_auxiliary or method.sees_mature:
             parts.append(self._mature(before, moments))
         if any(len(part[0]) for part in parts):
             self._made[name].append(self._gather(*_in_order(parts)))

@@ -50,7 +50,8 @@ class StreamMethod(BaseEstimator):
 
     name: ClassVar[str]
     needs_window: ClassVar[bool] = True
-    has_auxiliary: ClassVar[bool] = False  # learns q and z from rows that have reached the horizon
+    has_auxiliary: ClassVar[bool] = False  # needs estimates of q and z, learned from rows that have reached the horizon
+    sees_mature: ClassVar[bool] = False  # looks at such rows itself, see learn_mature
     needs_prediction: ClassVar[bool] = False  # its weights depend on f
     weights: str = "exact"
 
@@ -112,7 +113,7 @@ class StreamMethod(BaseEstimator):
     def restore(self, state: dict[str, Floats]) -> None:
         """The other way round."""
 
-    def learn_mature(self, delay: Ints, weight: Floats | None = None) -> None:
+    def learn_mature(self, delay: Ints) -> None:
         """See rows that have reached the horizon."""
 
 

@@ -31,7 +31,7 @@ class FixedAges(StreamMethod):
 
     name = "dfm-stream"
     needs_window = False
-    has_auxiliary = True
+    sees_mature = True
 
     def __init__(self, intervals: int | Sequence[Any] = 6, memory: float = 20_000.0) -> None:
         self.intervals = intervals
@@ -66,7 +66,7 @@ class FixedAges(StreamMethod):
             found = rate / rate.max() if rate.max() > 0 else np.ones(len(rate))
         return np.clip(found, _LEAST, 1.0)
 
-    def learn_mature(self, delay: Ints, weight: Floats | None = None) -> None:
+    def learn_mature(self, delay: Ints) -> None:
         come = (delay[:, None] <= self.ages_).sum(axis=0).astype(np.float64)
         self.come_ = self.come_ * max(1.0 - come[-1] / self.memory, 0.0) + come
 
