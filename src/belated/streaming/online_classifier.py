@@ -28,6 +28,7 @@ from belated.streaming.saved_streams import read_checkpoint, write_checkpoint
 from belated.streaming.starting import positive_by
 from belated.streaming.stream import Stream
 from belated.streaming.stream_records import MATURE_EARLY, MATURE_LATE, MATURE_NEGATIVE, Records
+from belated.streaming.telling import kind_of_rows
 from belated.typing import Floats
 
 _LEVELS = np.array([-4.0, 4.0])  # of the auxiliary models, before they have seen anything: next to nothing is late
@@ -316,10 +317,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         fields = isinstance(X, FieldMatrix)
         X = X if fields else np.asarray(X, dtype=np.float64)
         if hasattr(self, "_columns_") and (X.n_columns if fields else None) != self._columns_:
-            before, now = (
-                "numbers" if columns is None else f"a FieldMatrix of {columns} columns"
-                for columns in (self._columns_, X.n_columns if fields else None)
-            )
+            before, now = kind_of_rows(self._columns_), kind_of_rows(X.n_columns if fields else None)
             raise ValueError(f"X is {now}, and the classifier has learned from {before}.")
         if not fields:
             assert_all_finite(X, input_name="X")

@@ -27,10 +27,6 @@ from belated.data.times import NEVER, show_instant
 from belated.evaluation.metrics import scores
 from belated.evaluation.progress import progress_file
 from belated.evaluation.workers import run_tasks
-from belated.features.column_encodings import read_numbers
-from belated.features.field_encoder import FieldEncoder
-from belated.features.field_matrix import FieldMatrix
-from belated.features.quantiles import weighted_quantiles
 from belated.methods import METHODS
 from belated.models.linear import LinearModel
 from belated.notices import logger, quietly
@@ -39,15 +35,14 @@ from belated.streaming.methods.base import StreamMethod
 from belated.streaming.online_classifier import OnlineClassifier
 from belated.streaming.online_linear import OnlineLinearModel
 from belated.streaming.replay_results import ORACLE_NAME, START, Replay, ReplaySettings
+from belated.streaming.replayed_events import ReplayedEvents
 from belated.streaming.saved_streams import read_checkpoint, write_checkpoint
 from belated.streaming.stream import Stream
 from belated.streaming.stream_records import FIRST, Records
-from belated.tables.frames import kinds_of, open_table, to_arrow
 from belated.typing import Floats, Ints
 
 REPLAYED = (START, *(name for name in STREAM_METHODS if name != "final"), ORACLE_NAME)
 _MEASURES = ("log_loss", "roc_auc", "pr_auc", "prediction")
-_COLUMNS, _BUCKETS = 2**20, 10
 _BETWEEN = 120.0  # seconds between checkpoints
 _COSTS = {"hazard-heads": 4.0, "dfm-stream": 4.0, "defer": 3.0, "ddfm": 3.0, "es-dfm": 2.0, "defuse": 2.0}
 _WARMUP_TEACHER = "dfm-piecewise"
@@ -208,7 +203,7 @@ def _shared_out(plan: _Plan, n_jobs: int | None) -> list[list[str]]:
 
 def _teacher(log: EventLog, plan: _Plan) -> DelayedFeedbackClassifier:
     """A classifier of what is known at the end of the warm-up; its l2 is chosen on some of many rows."""
-    events = _Events.of(log, plan.begin)
+    events = ReplayedEvents.of(log, plan.begin)
     snap = events.log.snapshot_at(plan.begin, NEVER, plan.horizon)
     if not snap.y.any():
         raise ValueError("nothing is positive by the end of the warm-up: lengthen it.")
@@ -243,7 +238,7 @@ def _run(
 class _Run:
     """Some methods on their way through the events."""
 
-    events: _Events
+    events: ReplayedEvents
     plan: _Plan
     online: dict[str, OnlineClassifier]
     batch: dict[str, DelayedFeedbackClassifier]
@@ -255,7 +250,7 @@ class _Run:
 
     @classmethod
     def of(cls, log: EventLog, plan: _Plan, names: list[str], teacher: Any, file: Path | None) -> _Run:
-        events = _Events.of(log, plan.begin)
+        events = ReplayedEvents.of(log, plan.begin)
         online = {name: plan.classifier(name) for name in names if plan.methods[name] is not None}
         batch = {
             name: DelayedFeedbackClassifier(name, window=plan.settings.horizon / 2)
@@ -397,58 +392,3 @@ def _labelled(X: Any, label: Any, now: int) -> Records:
 
 def _instants(micros: Ints) -> Any:
     return micros.astype("datetime64[us]")
-
-
-@dataclass(frozen=True)
-class _Events:
-    """The events of a log in order of arrival, with features as fields."""
-
-    log: EventLog
-    X: Any
-    arrival: Ints
-    outcome: Ints
-    by_outcome: Ints  # rows that have one, in its order
-    outcome_times: Ints
-
-    @property
-    def first(self) -> int:
-        return int(self.arrival[0])
-
-    @classmethod
-    def of(cls, log: EventLog, known_until: int) -> _Events:
-        """``known_until``: the ranges of numbers come from rows that have arrived by then."""
-        X = log.frame if isinstance(log.frame, FieldMatrix) else _fields(log, known_until)
-        arrival, outcome = log.times
-        if (np.diff(arrival) < 0).any():
-            order = np.argsort(arrival, kind="stable")
-            arrival, outcome, X = arrival[order], outcome[order], X[order]
-        log = EventLog(X, arrival, outcome, log.clock, True, log.until)
-        turned = np.flatnonzero(outcome != NEVER)
-        turned = turned[np.argsort(outcome[turned], kind="stable")]
-        return cls(log, X, arrival, outcome, turned, outcome[turned])
-
-    def arrivals(self, after: int, until: int) -> Ints:
-        """Rows that arrive after one instant, and not after another."""
-        return np.arange(*np.searchsorted(self.arrival, [after, until], side="right"))
-
-    def outcomes(self, after: int, until: int) -> Ints:
-        """Rows that turn positive between the two."""
-        return self.by_outcome[slice(*np.searchsorted(self.outcome_times, [after, until], side="right"))]
-
-    def final(self, rows: Ints, horizon: int) -> Any:
-        """Whether rows are positive in the end."""
-        outcome = self.outcome[rows]
-        return (outcome != NEVER) & (outcome - self.arrival[rows] <= horizon)
-
-
-def _fields(log: EventLog, known_until: int) -> FieldMatrix:
-    """The features of a table as hashed fields: categories as they are, numbers by ranges that are known by then."""
-    table = open_table(log.frame, "the log")
-    known = log.times[0] <= known_until
-    edges = {}
-    for name, kind in kinds_of(log.frame).items():
-        if kind == "number":
-            values = read_numbers(to_arrow(table, name), name)
-            values = values[known & ~np.isnan(values)]
-            edges[name] = weighted_quantiles(values, np.ones(len(values)), _BUCKETS) if len(values) else np.zeros(0)
-    return FieldEncoder(table.columns, edges, _COLUMNS, na=log.na).transform(log.frame)

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple
 from typing import Any
 
-import narwhals as nw
 import numba as nb
 import numpy as np
-import pyarrow as pa
 
 from belated.data.durations import parse_duration
-from belated.data.times import NEVER, TimeFormat, parse_instant, read_times, show_instant
+from belated.data.times import NEVER, show_instant
 from belated.features.field_encoder import FieldEncoder
 from belated.features.field_matrix import FieldMatrix
-from belated.features.hashing import field_starts, hash_column
 from belated.streaming.growing_columns import GrowingColumn
 from belated.streaming.key_map import KeyMap
 from belated.streaming.methods import resolve_stream_method
 from belated.streaming.methods.base import Moments, StreamMethod
 from belated.streaming.stream_records import LATE, MATURE_EARLY, MATURE_LATE, MATURE_NEGATIVE, Records
-from belated.tables.refusal import refuse
+from belated.streaming.telling import HowTold, read_instant, read_keys, read_rows, read_told
 from belated.typing import Bools, Ints
 
 _LONG_AGO = -(2**62)
 _NONE = np.zeros(0, dtype=np.int64)
-_LARGEST = 1e15  # of a number
 _PARTS = ("time", "row", "label", "delay", "kind")
 _COUNTS = (
     "arrivals",  # rows taken in
@@ -82,7 +78,7 @@ class Stream:
         self._moments = {name: method.moments(self._window, self._horizon) for name, method in self.methods.items()}
         self._keep = max([self._horizon, *(max(m.ages, default=0) for m in self._moments.values())])
         self.counts = dict.fromkeys(_COUNTS, 0)
-        self._clock: _Told | None = None  # how times were told
+        self._clock: HowTold | None = None
         self._now = _LONG_AGO
         self._key, self._time, self._delay = (GrowingColumn(np.zeros(0, dtype=np.int64)) for _ in range(3))
         self._X: GrowingColumn | None = None
@@ -114,7 +110,11 @@ class Stream:
         return sum(column.nbytes for column in columns) + self._map.nbytes + sum(unread)
 
     def __repr__(self) -> str:
-        when = "nothing yet" if self._now == _LONG_AGO else show_instant(self._now, _clock_name(self._clock))
+        when = (
+            "nothing yet"
+            if self._now == _LONG_AGO
+            else show_instant(self._now, self._clock.clock if self._clock else "datetime")
+        )
         return f"Stream({', '.join(self.methods)}: known up to {when}, {self.pending} rows pending)"
 
     def moments(self, method: str) -> Moments:
@@ -128,11 +128,13 @@ class Stream:
         """
         if not len(keys) and not len(times):
             return
-        key, told, rows = self._read_keys(keys), self._read_times(times), self._read_features(X)
+        key, told, rows = read_keys(keys), read_told(times, self._clock), read_rows(X, self._encoder)
         if not len(key) == len(told.micros) == len(rows.values):
             raise ValueError(f"there are {len(key)} keys, {len(told.micros)} times and {len(rows.values)} rows of X.")
+        if self._X is not None:
+            rows.require_like(self._X.values, self._n_columns)
         # All is well, so from now on this is what the stream is like.
-        self._clock, self._n_columns = replace(told, micros=_NONE), rows.n_columns
+        self._clock, self._n_columns = told.how, rows.n_columns
         self._encoder = self._encoder or rows.encoder
         if self._X is None:
             self._X = GrowingColumn(rows.values[:0].copy())
@@ -143,16 +145,15 @@ class Stream:
         """Rows that turned positive, by their keys, and when."""
         if not len(keys) and not len(times):
             return
-        key, told = self._read_keys(keys), self._read_times(times)
+        key, told = read_keys(keys), read_told(times, self._clock)
         if len(key) != len(told.micros):
             raise ValueError(f"there are {len(key)} keys and {len(told.micros)} times.")
-        self._clock = replace(told, micros=_NONE)
+        self._clock = told.how
         self._turning.append((key, self._not_before_now(told.micros), told.micros))
 
     def advance(self, to: Any) -> None:
         """It is now ``to``: whatever happened before that, less the tolerance, has been told."""
-        clock = _clock_of(to) if self._clock is None else self._clock.clock
-        until = parse_instant(to, "to", clock) - self._tolerance
+        until = read_instant(to, self._clock) - self._tolerance
         before, self._now = self._now, max(self._now, until)
         self._take_arrivals(before)
         row, delay = self._take_outcomes()
@@ -182,7 +183,7 @@ class Stream:
         encoder = None if self._encoder is None else self._encoder.as_plain_data()
         return {
             "now": self._now,
-            "clock": None if self._clock is None else [self._clock.clock, self._clock.zoned, self._clock.unit],
+            "clock": None if self._clock is None else astuple(self._clock),
             "counts": self.counts,
             "columns": self._n_columns,
             "encoder": encoder,
@@ -210,7 +211,7 @@ class Stream:
     def restore(self, state: dict[str, Any], about: dict[str, Any]) -> None:
         """Become what :meth:`state` and :meth:`about` were taken of."""
         self._now, self.counts = about["now"], dict(about["counts"])
-        self._clock = None if about["clock"] is None else _Told(_NONE, *about["clock"])
+        self._clock = None if about["clock"] is None else HowTold(*about["clock"])
         self._n_columns = about["columns"]
         self._encoder = None if about["encoder"] is None else FieldEncoder(**about["encoder"])
         first = int(state["first"])
@@ -238,76 +239,6 @@ class Stream:
     def _not_before_now(self, micros: Ints) -> Ints:
         """When events count as having happened: what is told too late happens next."""
         return np.maximum(micros, self._now + 1)
-
-    def _read_keys(self, keys: Any) -> Ints:
-        if isinstance(keys, str | bytes) or np.ndim(keys) != 1:
-            raise ValueError("keys must be a list, or a column, of one key for each row.")
-        try:
-            column = pa.array(keys, from_pandas=True) if not isinstance(keys, pa.Array | pa.ChunkedArray) else keys
-        except (pa.ArrowException, TypeError):
-            raise ValueError("keys must be all whole numbers, or all text.") from None
-        column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        column = column.cast(pa.large_string()) if pa.types.is_uint64(column.type) else column
-        missing = np.asarray(column.is_null())
-        refuse(missing, "keys", "{count} missing", ["missing"] * len(missing), "Every event needs the key of its row.")
-        return _hashed(column)
-
-    def _read_times(self, times: Any) -> _Told:
-        if isinstance(times, str) or np.ndim(times) != 1:
-            raise ValueError("times must be a list, or a column, of one time for each row.")
-        known, array = self._clock, np.asarray(times)
-        if known is not None and known.unit is not None and array.dtype.kind in "iuf":
-            how = TimeFormat(
-                unit=known.unit
-            )  # as numbers were read before; one batch alone may look like something else
-        else:
-            how = TimeFormat()
-        column = read_times(pa.array(array if array.dtype.kind in "iufM" else times), "times", how)
-        refuse(column.missing, "times", "{count} missing", ["missing"] * len(array), "Every event needs its time.")
-        told = _Told(column.micros, column.clock, column.zoned, "s" if column.clock != "datetime" else column.unit)
-        if known is not None and {told.clock, known.clock} == {"seconds", "epoch"}:
-            told = replace(told, clock=known.clock)
-        if known is not None and told.clock != known.clock:
-            raise ValueError(f"times: this stream's clock is {known.clock!r}, and these times are {told.clock!r}.")
-        if known is not None and told.clock == "datetime" and told.zoned != known.zoned:
-            with_zone, without = (
-                ("these have", "those before had none") if told.zoned else ("those before had", "these have none")
-            )
-            raise ValueError(
-                f"times: {with_zone} a zone and {without}, so they may be hours apart. Write all of them in the same way."
-            )
-        return told
-
-    def _read_features(self, X: Any) -> _Rows:
-        if nw.dependencies.is_into_dataframe(X):
-            X = FieldMatrix.from_frame(X) if self._encoder is None else self._encoder.transform(X)
-        fields = isinstance(X, FieldMatrix)
-        if fields:
-            found = _Rows(X.indices, X.n_columns, X.encoder)
-        else:
-            found = _Rows(np.asarray(X, dtype=np.float64), None, None)
-            if found.values.ndim != 2:
-                raise ValueError(f"X must be a FieldMatrix or a matrix of numbers, got shape {found.values.shape}.")
-            # Squares of larger ones would not fit into what is summed up.
-            wrong = np.asarray(~(np.abs(found.values) < _LARGEST).all(axis=1))
-            refuse(
-                wrong,
-                "X",
-                f"{{count}} not finite, or beyond {_LARGEST:g}",
-                found.values,
-                "Fill these in, or use another unit.",
-            )
-        if self._X is not None:
-            like = self._X.values
-            if found.n_columns != self._n_columns or found.values.shape[1:] != like.shape[1:]:
-                before, now = (
-                    "numbers" if columns is None else f"a FieldMatrix of {columns} columns"
-                    for columns in (self._n_columns, found.n_columns)
-                )
-                raise ValueError(
-                    f"X is {now} with {found.values.shape[1]} features, and was {before} with {like.shape[1]} before."
-                )
-        return found
 
     # What follows moves the clock.
 
@@ -432,42 +363,6 @@ def _named(methods: Any) -> dict[str, StreamMethod]:
             )
         found[name] = resolve_stream_method(one)
     return found
-
-
-@dataclass(frozen=True)
-class _Told:
-    """Times in microseconds, and how they were told: on which clock, with a zone or without, and where they are numbers in which unit."""
-
-    micros: Ints
-    clock: str
-    zoned: bool
-    unit: str | None
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Features as an array; of a FieldMatrix, how many columns it has and how it was made."""
-
-    values: Any
-    n_columns: int | None
-    encoder: FieldEncoder | None
-
-
-def _clock_name(told: _Told | None) -> str:
-    return "datetime" if told is None else told.clock
-
-
-def _clock_of(value: Any) -> str:
-    return "seconds" if isinstance(value, int | float | np.integer | np.floating) else "datetime"
-
-
-def _hashed(column: pa.Array) -> Ints:
-    """Keys as numbers of 62 bits: the same for a whole number and for its text."""
-    high, low = (hash_column(column, "key", start, 2**31 - 1).astype(np.int64) for start in _STARTS)
-    return (high << 31) | low
-
-
-_STARTS = field_starts(["key", "and again"], 0)
 
 
 def _by_time(columns: list[Any]) -> list[Any]:
