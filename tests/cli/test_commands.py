@@ -8,6 +8,7 @@ import os
 import pickle
 import re
 import shlex
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from belated.cli import main
 from belated.data.durations import DAY
 from belated.datasets import simulate_campaigns
 from belated.evaluation import backtest as backtest_module
+from belated.reproduce import toy_campaign
 from belated.training import TrainedModel
 
 
@@ -404,7 +406,9 @@ def test_a_report_without_its_libraries_is_refused_at_once(log, tmp_path, monkey
     assert done.exit_code == 2 and "pip install '.[report]'" in done.stderr
 
 
-def test_reproduce(tmp_path):
+def test_reproduce(tmp_path, monkeypatch):
+    small = partial(toy_campaign.reproduce_toy, days=3, per_day=300)
+    monkeypatch.setattr(toy_campaign, "reproduce_toy", small)
     done = run("reproduce", "toy", "--trials", "1", "--jobs", "1", "--out", tmp_path / "results")
     assert done.exit_code == 0, done.stderr
     assert (tmp_path / "results" / "toy.csv").read_text().startswith("method,day,")

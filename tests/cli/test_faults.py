@@ -133,7 +133,7 @@ def test_a_worker_that_is_killed_is_told_in_a_sentence(long_log, tmp_path):
 
 
 def test_an_interrupt_with_a_cache_says_that_a_rerun_goes_on(long_log, tmp_path):
-    command = Command(long_log, tmp_path, "--cache", tmp_path / "cache")
+    command = Command(long_log, tmp_path, "--cache", tmp_path / "cache", "--methods", "tw")
     until = time.monotonic() + 120
     while not list((tmp_path / "cache").glob("*.npz")):
         assert time.monotonic() < until and command.process.poll() is None

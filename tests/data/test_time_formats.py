@@ -38,7 +38,9 @@ def test_there_and_back(times, form):
 
 
 @given_some(
-    st.lists(st.datetimes(datetime(1990, 1, 1), datetime(2060, 1, 1)), min_size=1, max_size=8), st.sampled_from(FORMATS)
+    st.lists(st.datetimes(datetime(1990, 1, 1), datetime(2060, 1, 1)), min_size=1, max_size=8),
+    st.sampled_from(FORMATS),
+    few=20,
 )
 def test_the_format_that_was_used_is_among_those_offered_or_means_the_same(times, form):
     text = pa.array([t.strftime(form) for t in times])
