@@ -116,6 +116,19 @@ def test_a_cache_with_batch_methods(clicks, tmp_path):
     assert len(list(tmp_path.iterdir())) == 1
 
 
+def test_a_fit_that_fails_is_said(clicks):
+    """Nothing turns positive after the warm-up, so the last refit has nothing to learn from."""
+    early = pc.less(clicks["conversion_time"], pa.scalar(np.datetime64("2024-01-22", "us")))
+    table = clicks.set_column(
+        clicks.column_names.index("conversion_time"),
+        "conversion_time",
+        pc.if_else(early, clicks["conversion_time"], None),
+    )
+    found = replay(log_of(table), **ASK, methods=["fnw", "tw"], refit="7d", n_jobs=1)
+    (note,) = found.summary()["notes"]
+    assert note.startswith("tw could not be fitted again") and "went on as it was; first at 2024-02-" in note
+
+
 def test_what_cannot_be_replayed_is_said(clicks):
     log = log_of(clicks)
     for more, message in (

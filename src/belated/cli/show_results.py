@@ -82,6 +82,8 @@ def show_replay(summary: dict[str, Any]) -> None:
         table.add_row(name, *cells, style=style)
     out.print(table)
     out.print(plain(summary["verdict"]), soft_wrap=True)
+    for note in summary["notes"]:
+        out.print(plain(note), soft_wrap=True)
 
 
 def show_diagnosis(diagnosis: Diagnosis) -> None:

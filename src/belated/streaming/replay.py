@@ -13,7 +13,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ from belated.streaming.replayed_events import ReplayedEvents
 from belated.streaming.saved_streams import read_checkpoint, write_checkpoint
 from belated.streaming.stream import Stream
 from belated.streaming.stream_records import FIRST, Records
+from belated.tables.refusal import counted
 from belated.typing import Floats, Ints
 
 REPLAYED = (START, *(name for name in STREAM_METHODS if name != "final"), ORACLE_NAME)
@@ -113,7 +114,12 @@ def replay(
     in_order = {name: {m: values[kept] for m, values in one.items()} for name, one in in_order.items()}
     times = [when for when, keep in zip(times, kept, strict=True) if keep]
     counts = next((part["counts"] for part in parts if part["on_stream"]), first["counts"])
-    return Replay(plan.settings, times, begins[kept], rows[kept], positive[kept], in_order, counts, seconds)
+    notes = [
+        f"{name} could not be fitted again {counted(len(why), 'time')}, and went on as it was; {why[0]}"
+        for part in parts
+        for name, why in part["failed"].items()
+    ]
+    return Replay(plan.settings, times, begins[kept], rows[kept], positive[kept], in_order, counts, seconds, notes)
 
 
 @dataclass(frozen=True)
@@ -247,6 +253,7 @@ class _Run:
     scores: dict[str, dict[str, list[float | None]]]
     seconds: dict[str, float]
     file: Path | None
+    failed: dict[str, list[str]] = field(default_factory=dict)  # why batch methods could not be fitted again
 
     @classmethod
     def of(cls, log: EventLog, plan: _Plan, names: list[str], teacher: Any, file: Path | None) -> _Run:
@@ -335,6 +342,7 @@ class _Run:
                     self.batch[name] = clone(self.batch[name]).fit_snapshot(snap)
                 except ValueError as error:  # nothing positive lately, say: the last one stays
                     logger.error("%s could not be fitted again at %s: %s", name, snap.as_of, error)
+                    self.failed.setdefault(name, []).append(f"first at {snap.as_of}: {error}")
 
     def _predict(self, name: str, X: Any) -> Floats:
         clf: Any = self.online[name] if name in self.online else self.batch[name]
@@ -356,6 +364,7 @@ class _Run:
             "positive": positive,
             "counts": counts,
             "on_stream": bool(self.online),
+            "failed": self.failed,
         }
 
     # What is kept for a replay that is interrupted. Batch methods are fitted anew at their next turn, so those are not resumed.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,8 @@ class Replay:
         What the stream counted.
     seconds : dict of str to float
         What each method took, learning and predicting.
+    notes : list of str
+        What a reader should know: learning that failed, say.
     """
 
     settings: ReplaySettings
@@ -57,6 +59,7 @@ class Replay:
     scores: dict[str, dict[str, Floats]]
     counts: dict[str, int]
     seconds: dict[str, float]
+    notes: list[str] = field(default_factory=list)
 
     def __repr__(self) -> str:
         return f"Replay({len(self.scores)} methods over {len(self.times)} steps from {self.times[0]}, {int(self.rows.sum())} rows tested)"
@@ -87,6 +90,7 @@ class Replay:
                 "positive": self.positive.tolist(),
             },
             "counts": self.counts,
+            "notes": self.notes,
         }
 
     def _verdict(self, methods: dict[str, Any], best: str | None) -> str:
