@@ -66,4 +66,6 @@ def main(folder: Path, many: int = 500) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) not in (2, 3):
+        sys.exit("Usage: python two_topics.py FOLDER [CLICKS AT A TIME]")
     main(Path(sys.argv[1]), *map(int, sys.argv[2:]))

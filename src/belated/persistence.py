@@ -75,7 +75,9 @@ class ModelFile:
 
         path = Path(path)
         if not path.is_file():
-            raise ValueError(f"{path}: there is no such file.")
+            raise ValueError(
+                f"{path}: is a folder; name a file." if path.is_dir() else f"{path}: there is no such file."
+            )
         data = path.read_bytes()
         try:
             schema = _schema(data)

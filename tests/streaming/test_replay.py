@@ -16,9 +16,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from belated import EventLog
 from belated.cli import main
+from belated.data.durations import DAY
 from belated.datasets import simulate_campaigns
 from belated.streaming import replay as module
 from belated.streaming.replay import REPLAYED, replay
+from belated.streaming.replay_results import Replay, ReplaySettings
 
 ASK = {"horizon": "5d", "warmup": "20d", "step": "1d", "wait": "6h", "progress": False}
 
@@ -89,6 +91,7 @@ def test_an_interrupted_replay_goes_on(clicks, tmp_path, monkeypatch):
     log, methods = log_of(clicks), ["defer"]
     whole = replay(log, methods=methods, n_jobs=1, **ASK)
     monkeypatch.setattr(module, "_BETWEEN", 0.0)
+    monkeypatch.setattr(module, "_SHARE", 1e9)
     steps, one_step = [], module._Run._one_step
 
     def stops(self, k):
@@ -108,12 +111,12 @@ def test_an_interrupted_replay_goes_on(clicks, tmp_path, monkeypatch):
 
 
 def test_a_cache_with_batch_methods(clicks, tmp_path):
-    """They begin anew, and the others go on."""
+    """What is finished is read again."""
     ask = {**ASK, "methods": ["fnw", "dfm-piecewise"], "refit": "5d", "n_jobs": 1, "cache": tmp_path}
     first, again = (replay(log_of(clicks), **ask) for _ in range(2))
     for name in first.scores:
         assert_array_equal(again.scores[name]["prediction"], first.scores[name]["prediction"])
-    assert len(list(tmp_path.iterdir())) == 1
+    assert sorted(file.suffix for file in tmp_path.iterdir()) == [".json", ".json"]  # states go, scores stay
 
 
 def test_a_fit_that_fails_is_said(clicks):
@@ -125,8 +128,8 @@ def test_a_fit_that_fails_is_said(clicks):
         pc.if_else(early, clicks["conversion_time"], None),
     )
     found = replay(log_of(table), **ASK, methods=["fnw", "tw"], refit="7d", n_jobs=1)
-    (note,) = found.summary()["notes"]
-    assert note.startswith("tw could not be fitted again") and "went on as it was; first at 2024-02-" in note
+    (note,) = (note for note in found.summary()["notes"] if note.startswith("tw could not be fitted again"))
+    assert "went on as it was; first at 2024-02-" in note
 
 
 def test_what_cannot_be_replayed_is_said(clicks):
@@ -135,6 +138,7 @@ def test_what_cannot_be_replayed_is_said(clicks):
         ({"methods": ["banana"]}, "'banana' is not known"),
         ({"methods": "fnw"}, "must be a list"),
         ({"warmup": "58d"}, "the log is too short"),
+        ({"refit": "6h"}, "no more often than once a step"),
         ({"wait": "6d"}, "must be shorter than horizon"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -162,7 +166,7 @@ def test_the_command(clicks, tmp_path):
         main, [*arguments, "--methods", "es-dfm,hazard-heads", "--report", files[1], "--json", files[2]]
     )
     assert done.exit_code == 0, done.output
-    assert "hazard-heads" in done.output and "has the lowest log loss of 2" in done.output
+    assert "hazard-heads" in done.output and "the lowest of 2 " in done.output
     summary = json.loads((tmp_path / "r.json").read_text())
     assert set(summary["methods"]) == {"pretrained", "es-dfm", "hazard-heads", "oracle"}
     page = (tmp_path / "r.html").read_text()
@@ -181,8 +185,6 @@ def test_help_comes_without_numerical_libraries():
 
 def test_the_interval_of_a_gain_covers_it():
     """Days of very different size, each with a gain of its own: of the mean over rows, 95% of intervals hold the truth."""
-    from belated.streaming.replay_results import Replay, ReplaySettings
-
     rng, inside = np.random.default_rng(0), []
     for _ in range(400):
         days, per_day = 30, 24
@@ -196,3 +198,29 @@ def test_the_interval_of_a_gain_covers_it():
         low, high = found.gain_interval("it", "pretrained")[0]
         inside.append(low <= 0.01 <= high)
     assert 0.91 < np.mean(inside) <= 0.99
+
+
+def test_areas_do_not_depend_on_how_often_is_scored(clicks):
+    """Within steps of a few rows an area would mean little: it is that of enough rows together."""
+    areas = [
+        replay(log_of(clicks), **{**ASK, "step": step}, methods=["vanilla"], n_jobs=1).mean("pretrained", "pr_auc")
+        for step in ("1h", "1d")
+    ]
+    assert_allclose(*areas, rtol=0.1)
+
+
+def test_improvement_needs_a_difference_to_be_a_share_of():
+    rng = np.random.default_rng(0)
+    rows, begins = np.full(30, 40.0), np.arange(30) * DAY
+    settings = ReplaySettings(1, 1, 1, 1, None, ("pretrained", "fnw", "oracle"), "")
+    for gap, known in ((0.0, False), (0.1, True)):
+        scores = {
+            name: {"log_loss": 0.4 + away + rng.normal(0, 0.01, 30), "prediction": np.full(30, 0.1)}
+            | {area: np.full(30, 0.7) for area in ("roc_auc", "pr_auc")}
+            for name, away in (("pretrained", gap), ("fnw", gap / 2), ("oracle", 0.0))
+        }
+        found = Replay(settings, ["t"] * 30, begins, rows, rows / 20, scores, {}, {}).summary()
+        assert (found["methods"]["fnw"]["relative_improvement"] is not None) == known
+        assert any("would not clearly have beaten" in note for note in found["notes"]) != known
+    few = Replay(settings, ["t"] * 30, begins, rows, rows / 40, scores, {}, {}).summary()
+    assert few["notes"][0].startswith("Too little to go by: 1,200 rows were scored, 30 of them positive.")

@@ -136,3 +136,15 @@ def test_a_folder_inside_is_no_file_of_ones_own(tmp_path):
     with pytest.raises(ValueError, match=r"holds indices.npy, which would be lost"):
         FIELDS.save(tmp_path / "out")
     assert (inside / "thesis.txt").exists()
+
+
+def test_what_a_killed_process_left_behind_is_removed(tmp_path):
+    target = tmp_path / "state.npz"
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    litter, others = tmp_path / f".state.npz.{gone.pid}-abc.partial", tmp_path / f".state.npz.{os.getpid()}-abc.partial"
+    strange = tmp_path / f".other.npz.{gone.pid}-abc.partial"
+    for file in (litter, others, strange):
+        file.write_text("half")
+    write_beside(target, lambda file: file.write(b"whole"))
+    assert target.read_bytes() == b"whole" and not litter.exists() and others.exists() and strange.exists()

@@ -158,7 +158,7 @@ def compare_log(
 
 
 def _cutoffs(text: str) -> int | list[str]:
-    if not re.fullmatch(r"[0-9]{1,3}", text):
+    if not re.fullmatch(r"[0-9]{1,7}", text):  # 20240301 is a day
         return [part.strip() for part in text.split(",")]
     if int(text) < 1:
         raise ValueError(f"--cutoffs {text}: it takes at least 1.")

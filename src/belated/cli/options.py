@@ -12,7 +12,12 @@ import click
 
 def split_names(context: click.Context, parameter: click.Parameter, value: str | None) -> list[str] | None:
     """A comma-separated list."""
-    return None if value is None else [name.strip() for name in value.split(",") if name.strip()]
+    if value is None:
+        return None
+    names = [name.strip() for name in value.split(",") if name.strip()]
+    if not names:
+        raise click.BadParameter("it is empty; name some, separated by commas, or leave it out.")
+    return names
 
 
 text_options = [

@@ -32,6 +32,17 @@ def may_write(inputs: Sequence[str | Path | None], *files: Path | None) -> None:
         taken.add(file.resolve())
 
 
+def may_keep(cache: Path | None) -> None:
+    """Refuse a folder in which nothing can be kept."""
+    if cache is None:
+        return
+    if cache.exists() and not cache.is_dir():
+        raise ValueError(f"{cache}: is a file; name a folder.")
+    place = next(one for one in (cache, *cache.absolute().parents) if one.exists())
+    if not os.access(place, os.W_OK):
+        raise ValueError(f"{cache}: nothing can be written to {place}.")
+
+
 def missing_for_report() -> list[str]:
     """Libraries that a report needs and that are not there."""
     return [name for name in ("matplotlib", "jinja2") if find_spec(name) is None]

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from belated.cli.options import horizon_option, json_option, log_options, split_names, typed_again
-from belated.cli.outputs import may_draw, may_write, write_json, write_text
+from belated.cli.outputs import may_draw, may_keep, may_write, write_json, write_text
 from belated.cli.terminal import friendly, out, plain
 
 
@@ -26,7 +26,7 @@ from belated.cli.terminal import friendly, out, plain
     "--methods",
     callback=split_names,
     metavar="A,B,...",
-    help="Of the stream (by default all), and batch methods such as dfm-piecewise, which are fitted again every --refit.",
+    help="Of the stream (by default all but final), and batch methods such as dfm-piecewise, which are fitted again every --refit.",
 )
 @click.option("--refit", metavar="DURATION", help="Fit batch methods again this often; by default dfm-piecewise.")
 @click.option(
@@ -69,6 +69,7 @@ def replay_command(log: tuple[Path, ...], **options: Any) -> None:
         if options[name] is not None:
             parse_duration(options[name], name, "seconds")
     may_draw(options["report"])
+    may_keep(options["cache"])
     may_write([*log, options["outcomes"], options["db"]], options["report"], options["json_file"])
     opened = open_log(log, options)
     asked = {name: options[name] for name in ("horizon", "warmup", "step", "wait", "methods", "refit", "cache")}

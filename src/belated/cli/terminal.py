@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -36,11 +37,14 @@ def friendly(command: Callable[..., Any]) -> Callable[..., Any]:
                         err.print(f"[yellow]Warning:[/] {plain(text)}", soft_wrap=True)
         except KeyboardInterrupt:
             cache = kwargs.get("cache")
-            kept = (
-                "no file was left half written"
-                if cache is None
-                else f"what is finished is in {cache}, and the same command goes on there"
-            )
+            kept = "no file was left half written"
+            if cache is not None:
+                there = Path(cache).is_dir() and any(Path(cache).iterdir())
+                kept = (
+                    f"what is finished is in {cache}, and the same command goes on there"
+                    if there
+                    else f"nothing was finished yet, so nothing is in {cache}"
+                )
             err.print(f"Interrupted; {plain(kept)}.", soft_wrap=True)
             sys.exit(130)
         except Exception as error:

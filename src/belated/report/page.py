@@ -22,6 +22,7 @@ def fill(name: str, summary: dict[str, Any], charts: dict[str, Chart], **more: A
     here = files("belated.report")
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"percent": _percent, "number": _number, "interval": _interval, "instant": _instant}
+    environment.filters["duration"] = _duration
     template = environment.from_string((here / name).read_text())
     drawn = {key: (chart, Markup(chart.svg)) for key, chart in charts.items()}
     methods = sorted(summary["methods"].items(), key=lambda item: item[1]["log_loss"])
@@ -37,6 +38,15 @@ def _percent(value: float | None, digits: int = 0) -> str:
 
 def _number(value: float | None, digits: int = 3) -> str:
     return "\u2013" if value is None else f"{value:.{digits}f}"
+
+
+def _duration(days: float) -> str:
+    """In words: 1 hour, 30 days."""
+    for size, unit in ((1.0, "day"), (24.0, "hour"), (1440.0, "minute")):
+        value = days * size
+        if value >= 1 and abs(value - round(value)) < 1e-6:
+            return f"{round(value)} {unit}{'s' if round(value) != 1 else ''}"
+    return f"{days:.3g} days"
 
 
 def _instant(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from belated.report.page import fill
 from belated.typing import Floats
 
 _START, _ORACLE = "pretrained", "oracle"
+_DASHES = ("-", (0, (1, 1)), (0, (4, 1)), (0, (4, 1, 1, 1)), (0, (7, 2)), (0, (1, 3)), (0, (6, 1, 1, 1, 1, 1)))
 
 
 def render_replay(summary: dict[str, Any]) -> str:
@@ -36,9 +38,11 @@ def _lines(
 ) -> None:
     axes = figure.subplots()
     last = []
+    dashes = cycle(_DASHES)  # what is neither best, oracle nor vanilla is told apart by these
     for name, curve in curves.items():
         colour = {summary["best"]: ACCENT, "vanilla": BAD, _ORACLE: GOOD}.get(name, MUTED)
-        axes.plot(when, curve, color=colour, linewidth=1.6 if name == summary["best"] else 0.9)
+        style = next(dashes) if colour == MUTED else "-"
+        axes.plot(when, curve, color=colour, linestyle=style, linewidth=1.6 if name == summary["best"] else 0.9)
         last.append((float(curve[-1]), name, colour))
     axes.axhline(level, color=INK, linewidth=0.8, linestyle="--")
     if not isinstance(when, np.ndarray):
@@ -52,8 +56,28 @@ def _lines(
     room = 0.15 * max(high - low, 1e-9)
     low, high = min(low, level) - room, max(high, level) + room
     axes.set_ylim(low, high)
-    for place, (_, name, colour) in zip(_apart([v for v, _, _ in sorted(last)], low, high), sorted(last), strict=True):
-        axes.annotate(name, (1.01, place), xycoords=("axes fraction", "data"), color=colour, va="center", fontsize=8)
+    for place, (value, name, colour) in zip(
+        _apart([v for v, _, _ in sorted(last)], low, high), sorted(last), strict=True
+    ):
+        end = min(max(value, low), high)
+        axes.annotate(
+            name,
+            (when[-1], end),
+            (1.06, place),
+            textcoords=axes.get_yaxis_transform(),
+            color=colour,
+            va="center",
+            fontsize=8,
+            annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-",
+                "color": colour,
+                "linewidth": 0.5,
+                "shrinkA": 2,
+                "shrinkB": 1,
+                "relpos": (0, 0.5),
+            },
+        )
 
 
 def _apart(values: list[float], low: float, high: float) -> Floats:

@@ -148,7 +148,15 @@ class OnlineLinearModel(BaseEstimator):
     # What a checkpoint keeps.
 
     def state(self) -> dict[str, Any]:
-        return {"state": self.state_, "fields": np.array(self.fields_)}
+        # Most columns of hashed fields have never been seen.
+        seen = np.flatnonzero(self.state_.any(axis=(1, 2)))
+        return {
+            "seen": seen,
+            "state": self.state_[seen],
+            "shape": np.array(self.state_.shape),
+            "fields": np.array(self.fields_),
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.state_, self.fields_ = state["state"], bool(state["fields"])
+        self.state_, self.fields_ = np.zeros(state["shape"]), bool(state["fields"])
+        self.state_[state["seen"]] = state["state"]

@@ -24,7 +24,7 @@ from belated.classifier import DelayedFeedbackClassifier
 from belated.data.durations import DAY, parse_duration
 from belated.data.event_log import EventLog
 from belated.data.times import NEVER, show_instant
-from belated.evaluation.metrics import scores
+from belated.evaluation.metrics import log_losses, scores
 from belated.evaluation.progress import progress_file
 from belated.evaluation.workers import run_tasks
 from belated.methods import METHODS
@@ -40,12 +40,16 @@ from belated.streaming.saved_streams import read_checkpoint, write_checkpoint
 from belated.streaming.stream import Stream
 from belated.streaming.stream_records import FIRST, Records
 from belated.tables.refusal import counted
+from belated.tables.writing import write_beside
 from belated.typing import Floats, Ints
 
 REPLAYED = (START, *(name for name in STREAM_METHODS if name != "final"), ORACLE_NAME)
 _MEASURES = ("log_loss", "roc_auc", "pr_auc", "prediction")
-_BETWEEN = 120.0  # seconds between checkpoints
+_BETWEEN = 5.0  # seconds between checkpoints, where they are quick to write
+_SHARE = 0.1  # of the time that may go into checkpoints
+_ENOUGH_ROWS = 500  # for an area under a curve: steps with fewer are put together
 _COSTS = {"hazard-heads": 4.0, "dfm-stream": 4.0, "defer": 3.0, "ddfm": 3.0, "es-dfm": 2.0, "defuse": 2.0}
+_POSITION = ("done", "scores", "seconds", "together", "labels", "measured")
 _WARMUP_TEACHER = "dfm-piecewise"
 _MANY = 300_000  # rows on which l2 is chosen
 
@@ -93,8 +97,8 @@ def replay(
     groups = _shared_out(plan, n_jobs)
     logger.info("replay: %s, %d steps, methods %s", plan.settings, len(plan.starts), groups)
     folder = None if cache is None else str(cache)
-    files = [None if plan.methods[group[0]] is None else _file(log, plan, group, folder) for group in groups]
-    unbegun = any(file is None or not file.exists() for file in files)
+    files = [_file(log, plan, group, folder) for group in groups]
+    unbegun = any(file is None or not (file.exists() or file.with_suffix(".json").exists()) for file in files)
     with quietly():
         teacher = _teacher(log, plan) if unbegun else None
     with progress_file(every, f"Replaying {len(plan.starts)} steps", progress) as file:
@@ -159,7 +163,11 @@ class _Plan:
         if waiting >= limit:
             raise ValueError(f"wait={wait!r} must be shorter than horizon={horizon!r}.")
         if None in chosen.values() and again is None:
-            again = DAY
+            again = max(DAY, each)
+        if again is not None and again < each:
+            raise ValueError(
+                f"refit={refit!r} is shorter than step={step!r}, and methods can be fitted again no more often than once a step."
+            )
         begin = log.first + before
         # Rows of the last step must have reached the horizon by the end of the log.
         starts = np.arange(begin, log.until - limit - each + 1, each, dtype=np.int64)
@@ -231,13 +239,21 @@ def _teacher(log: EventLog, plan: _Plan) -> DelayedFeedbackClassifier:
 def _run(
     log: EventLog, plan: _Plan, names: list[str], teacher: Any, progress: str, file: Path | None
 ) -> dict[str, Any]:
-    """Replay some methods over all events."""
+    """Replay some methods over all events. Of what is finished, the scores are kept."""
+    finished = None if file is None else file.with_suffix(".json")
+    if finished is not None and finished.exists():
+        return json.loads(finished.read_text())
     with quietly():
         one = _Run.of(log, plan, names, teacher, file)
         for _ in one.go():
             with open(progress, "ab") as bar:
                 bar.write(b"." * len(names))
-        return one.found()
+    found = one.found()
+    if file is not None and finished is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_beside(finished, lambda out: out.write(json.dumps(found).encode()))
+        file.unlink(missing_ok=True)
+    return found
 
 
 @dataclass
@@ -254,6 +270,9 @@ class _Run:
     seconds: dict[str, float]
     file: Path | None
     failed: dict[str, list[str]] = field(default_factory=dict)  # why batch methods could not be fitted again
+    together: dict[str, list[float]] = field(default_factory=dict)  # predictions since areas were last measured
+    labels: list[bool] = field(default_factory=list)  # and labels
+    measured: int = 0  # how many steps have areas
 
     @classmethod
     def of(cls, log: EventLog, plan: _Plan, names: list[str], teacher: Any, file: Path | None) -> _Run:
@@ -296,16 +315,16 @@ class _Run:
             self.stream.records(START)
 
     def go(self) -> Iterator[int]:
-        kept = time.monotonic()
+        kept, taken = time.monotonic(), 0.0
         for k in range(self.done, len(self.plan.starts)):
             self._one_step(k)
             self.done = k + 1
-            if self.file is not None and time.monotonic() - kept > _BETWEEN:
+            begun = time.monotonic()
+            if self.file is not None and self.online and begun - kept > max(_BETWEEN, taken / _SHARE):
                 self._keep()
                 kept = time.monotonic()
+                taken = kept - begun
             yield k
-        if self.file is not None:
-            self._keep()
 
     def _one_step(self, k: int) -> None:
         """Learn what has become known up to the start of a step, and predict the rows that arrive in it."""
@@ -323,9 +342,25 @@ class _Run:
                 self._learn(name, fresh, now)
             p = self._predict(name, X) if len(rows) else np.zeros(0)
             self.seconds[name] += time.monotonic() - begun
-            measured = {**scores(final, p), "prediction": float(p.mean())} if len(rows) else {}
+            losses = float(log_losses(final, p).mean()) if len(rows) else None
+            found = {"log_loss": losses, "prediction": float(p.mean()) if len(rows) else None}
             for measure in _MEASURES:
-                self.scores[name][measure].append(measured.get(measure))
+                self.scores[name][measure].append(found.get(measure))
+            self.together.setdefault(name, []).extend(p.tolist())
+        self.labels.extend(final.tolist())
+        self._measure_areas(k)
+
+    def _measure_areas(self, k: int) -> None:
+        """Areas under curves, once there are rows enough; they stand for all steps since they were last measured."""
+        many = len(self.labels)
+        if not many or (many < _ENOUGH_ROWS and k + 1 < len(self.plan.starts)):
+            return
+        for name, p in self.together.items():
+            measured = scores(np.array(self.labels), np.array(p))
+            for measure in ("roc_auc", "pr_auc"):
+                line = self.scores[name][measure]
+                line[self.measured :] = [measured[measure]] * (len(line) - self.measured)
+        self.measured, self.together, self.labels = k + 1, {}, []
 
     def _learn(self, name: str, fresh: Ints, now: int) -> None:
         events, plan = self.events, self.plan
@@ -372,14 +407,15 @@ class _Run:
     def _keep(self) -> None:
         assert self.file is not None
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        position = {"done": self.done, "scores": self.scores, "seconds": self.seconds}
+        position = {name: getattr(self, name) for name in _POSITION}
         write_checkpoint(self.file, self.stream, self.online, position)
 
     def _goes_on(self) -> bool:
         if self.file is None or not self.file.exists():
             return False
         position = read_checkpoint(self.file, self.stream, self.online)
-        self.done, self.scores, self.seconds = position["done"], position["scores"], position["seconds"]
+        for name in _POSITION:
+            setattr(self, name, position[name])
         return True
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from belated.typing import Floats, Ints
 START, ORACLE_NAME = "pretrained", "oracle"
 _MEASURES = ("log_loss", "roc_auc", "pr_auc")
 _ENOUGH = 8  # weeks
+_FEW = 50  # positives, or negatives
 
 
 @dataclass(frozen=True)
@@ -90,14 +92,17 @@ class Replay:
                 "positive": self.positive.tolist(),
             },
             "counts": self.counts,
-            "notes": self.notes,
+            "notes": self._notes(),
         }
 
     def _verdict(self, methods: dict[str, Any], best: str | None) -> str:
         """One sentence, with an interval from how days differ."""
         if best is None:
             return "Only the model that all start from, and the oracle, were replayed."
-        text = f"{best} has the lowest log loss of {len(methods) - 2}, {methods[best]['log_loss']:.4f}, which flatters it a little; staying with the first model would have given {methods[START]['log_loss']:.4f}"
+        text = f"{best} has a log loss of {methods[best]['log_loss']:.4f}"
+        if len(methods) > 3:
+            text += f", the lowest of {len(methods) - 2} (and the lowest of several is a little better than it will be)"
+        text += f"; the model that all start from would have given {methods[START]['log_loss']:.4f}"
         gain, unit = self.gain_interval(best, START)
         if gain is not None:
             text += f" (95% interval of the difference {gain[0]:+.4f} to {gain[1]:+.4f}, from how {unit} differ)"
@@ -108,9 +113,31 @@ class Replay:
             one, other = (min(names, key=lambda n: methods[n]["log_loss"]) for names in (on_stream, refitted))
             gain, _ = self.gain_interval(one, other)
             by = "" if gain is None else f" (95% interval {gain[0]:+.4f} to {gain[1]:+.4f})"
-            better = methods[other]["log_loss"] - methods[one]["log_loss"]
-            text += f" Against {other} fitted again every {duration_text(self.settings.refit or 1.0)}, the best on the stream ({one}) gains {better:+.4f}{by}."
+            better = round(methods[other]["log_loss"] - methods[one]["log_loss"], 4) + 0.0  # not -0.0000
+            clear = gain is not None and gain[0] * gain[1] > 0
+            word = "does not clearly differ from" if not clear else "is better than" if better > 0 else "is worse than"
+            text += f" The best on the stream ({one}) {word} {other} fitted again every {duration_text(self.settings.refit or 1.0)}: its log loss is lower by {better:+.4f}{by}."
         return text
+
+    def _notes(self) -> list[str]:
+        found = list(self.notes)
+        positive, rows = int(self.positive.sum()), int(self.rows.sum())
+        if min(positive, rows - positive) < _FEW:
+            found.insert(
+                0,
+                f"Too little to go by: {rows:,} rows were scored, {positive:,} of them positive. The order of methods is mostly chance.",
+            )
+        if not self._spans and {START, ORACLE_NAME} <= set(self.scores):
+            found.append(
+                "Knowing all labels at once would not clearly have beaten the first model, so improvements, which are shares of that difference, mean nothing and are left out."
+            )
+        return found
+
+    @cached_property
+    def _spans(self) -> bool:
+        """Whether the oracle is clearly better than the model that all start from."""
+        gain, _ = self.gain_interval(ORACLE_NAME, START)
+        return gain is not None and gain[0] > 0
 
     def gain_interval(self, one: str, other: str) -> tuple[list[float] | None, str]:
         """The 95% interval of how much lower a mean log loss is than another, and what it comes from.
@@ -144,7 +171,7 @@ class Replay:
 
     def _improvement(self, name: str, measure: str) -> float | None:
         """The share of the way from the model that all start from to the oracle."""
-        if not {START, ORACLE_NAME} <= set(self.scores):
+        if not {START, ORACLE_NAME} <= set(self.scores) or not self._spans:
             return None
         start, end = self.mean(START, measure), self.mean(ORACLE_NAME, measure)
         return _number((self.mean(name, measure) - start) / (end - start) + 0.0) if end != start else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import io
 import json
 import math
@@ -63,7 +64,7 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def write_beside(path: str | Path, write: Callable[[IO[bytes]], None]) -> None:
+def write_beside(path: str | Path, write: Callable[[IO[bytes]], Any]) -> None:
     """Let ``write`` fill a file beside ``path``, and give it the name when it is whole.
 
     What is no plain file (a device, a pipe, ``/dev/stdout``) is written to and stays what it is; a link stays a link.
@@ -104,6 +105,7 @@ def beside(path: str | Path) -> Iterator[Path]:
     if not path.parent.exists():
         raise ValueError(f"{path}: there is no folder {path.parent}.")
     place = Path(os.path.realpath(path))
+    _remove_litter(place)
     partial = _name_beside(place)
     try:
         with _named(path):
@@ -159,7 +161,25 @@ def _check_folder(path: Path, own: Collection[str]) -> None:
 
 def _name_beside(path: Path) -> Path:
     """A name that no other process or thread takes."""
-    return path.with_name(f".{uuid.uuid4().hex}.partial")
+    return path.with_name(f".{path.name[:100]}.{os.getpid()}-{uuid.uuid4().hex[:12]}.partial")
+
+
+def _remove_litter(path: Path) -> None:
+    """Remove what processes that were killed left beside a file while they wrote it."""
+    for partial in path.parent.glob(f".{glob.escape(path.name[:100])}.*.partial"):
+        process = partial.name.removesuffix(".partial").rpartition(".")[2].partition("-")[0]
+        if process.isdigit() and partial.is_file() and not _is_running(int(process)):
+            partial.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 @contextmanager
