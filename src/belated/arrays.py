@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
-from array_api_compat import array_namespace as namespace
-from array_api_compat import is_numpy_array
+from array_api_compat import array_namespace
+from array_api_compat import numpy as numpy_namespace
 from scipy.special import expit
 
 Part = TypeVar("Part")
 LARGEST_EXPONENT = 300.0
+_WHOLE = (type, FunctionType, BuiltinFunctionType, MethodType, ModuleType, np.ndarray, np.ufunc)  # not taken apart
 
 __all__ = [
     "LARGEST_EXPONENT",
@@ -28,6 +30,7 @@ __all__ = [
     "dot",
     "filled",
     "is_numpy_array",
+    "look_up",
     "moved",
     "namespace",
     "safe_exp",
@@ -36,6 +39,16 @@ __all__ = [
     "sums_by",
     "where",
 ]
+
+
+def is_numpy_array(x: Any) -> bool:
+    """Whether NumPy's functions take it: an array of its own, or one that hands them on to where its rows are."""
+    return isinstance(x, np.ndarray) or hasattr(x, "__array_function__")
+
+
+def namespace(x: Any) -> Any:
+    """The functions of the library that an array comes from."""
+    return numpy_namespace if is_numpy_array(x) else array_namespace(x)
 
 
 def sigmoid(x: Any) -> Any:
@@ -108,16 +121,22 @@ def sums_by(index: Any, size: int, *values: Any) -> list[Any]:
     return list((places @ xp.stack(values, axis=1)).T)
 
 
-def moved(part: Part, convert: Callable[[Any], Any]) -> Part:
-    """A copy of an object (and of the parts of belated in it) whose NumPy arrays have gone through ``convert``."""
-    if isinstance(part, np.ndarray):
+def look_up(values: Any, index: Any) -> Any:
+    """``values[index]``; where the rows of the index are elsewhere, there."""
+    there = getattr(index, "look_up_in", None)
+    return values[index] if there is None else there(values)
+
+
+def moved(part: Part, convert: Callable[[Any], Any], kind: Any = np.ndarray) -> Part:
+    """A copy of an object (and of the parts of belated in it) whose arrays have gone through ``convert``."""
+    if isinstance(part, kind):
         return convert(part)
     if isinstance(part, tuple | list):
-        return type(part)(moved(item, convert) for item in part)
+        return type(part)(moved(item, convert, kind) for item in part)
     if isinstance(part, dict):
-        return type(part)({name: moved(value, convert) for name, value in part.items()})
-    if not hasattr(part, "__dict__") or isinstance(part, type):
+        return type(part)({name: moved(value, convert, kind) for name, value in part.items()})
+    if not hasattr(part, "__dict__") or isinstance(part, _WHOLE):
         return part
     found = copy(part)
-    found.__dict__.update({name: moved(value, convert) for name, value in vars(part).items()})
+    found.__dict__.update({name: moved(value, convert, kind) for name, value in vars(part).items()})
     return found

@@ -31,6 +31,7 @@ from belated.evaluation.fitting import value_of
 from belated.evaluation.learners import EngineLearner
 from belated.evaluation.method_choice import auto_pairs, choose_method
 from belated.evaluation.teachers import Teachers
+from belated.features.cluster_table import ClusterTable
 from belated.features.field_matrix import FieldMatrix
 from belated.methods import resolve_method
 from belated.methods.base import Learner, Method, no_learner
@@ -162,7 +163,8 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
                 f"the classifier has horizon={mine:g} but the snapshot was taken with {said}, so its labels mean something "
                 f"else. Leave the classifier's horizon out, or take the snapshot with horizon='{mine:g}d'."
             )
-        return self._refit(snapshot.X, snapshot.y, snapshot.elapsed, snapshot.delay, sample_weight, theirs)
+        y, elapsed, delay = snapshot.y, snapshot.elapsed, snapshot.delay
+        return self._refit(snapshot.X, y, elapsed, delay, sample_weight, theirs)
 
     def _refit(
         self, X: Any, y: Any, elapsed: Any, delay: Any, sample_weight: Any, horizon: float | None
@@ -177,20 +179,38 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
 
     def _fit(self, X: Any, y: Any, elapsed: Any, delay: Any, sample_weight: Any) -> None:
         X = self._features(X, reset=True)
+        if isinstance(X, ClusterTable):
+            self._learn(X, self._labels_on_cluster(y, elapsed, delay, sample_weight))
+            return
         positive = self._labels(y)
         check_consistent_length(X, positive)
         weight = _check_sample_weight(sample_weight, positive, dtype=np.float64, ensure_non_negative=True)
         _check_classes(positive, weight, self.classes_)
+        labels = check_labels(positive, elapsed, delay, weight, self.window, self.horizon, self.classes_[-1])
+        if not weight.all():
+            # A row of weight 0 is no row: neither its age nor its features count anywhere.
+            X, labels = _take(X, weight > 0), labels.take(weight > 0)
+        self._learn(X, labels)
+
+    def _labels_on_cluster(self, y: Any, elapsed: Any, delay: Any, sample_weight: Any) -> Labels:
+        """Of a log on a cluster, whose times were checked when it was read."""
+        if sample_weight is not None:
+            raise ValueError("rows on a cluster have no sample weights.")
+        self.classes_ = np.array([0, 1])
+        positive = y == 1
+        if not positive.any() or positive.all():
+            raise ValueError(f"y holds one class only in all {len(positive)} rows. A classifier needs both.")
+        window, horizon = parse_age(self.window, "window"), parse_age(self.horizon, "horizon")
+        weight = np.ones_like(elapsed)
+        return Labels(positive, weight, elapsed, delay, horizon if window is None else window, horizon)
+
+    def _learn(self, X: Any, labels: Labels) -> None:
         auto = isinstance(self.method, str) and self.method == "auto"
         self.method_ = BL() if auto else clone(resolve_method(self.method))
         engines = self._engines()
         self.model_ = next(iter(engines.values()))
-        labels = check_labels(positive, elapsed, delay, weight, self.window, self.horizon, self.classes_[-1])
         if labels.all_final:
             self._check_no_window(auto)
-        if not weight.all():
-            # A row of weight 0 is no row: neither its age nor its features count anywhere.
-            X, labels = _take(X, weight > 0), labels.take(weight > 0)
         if (auto or len(engines) > 1) and not labels.all_final:
             self._choose_pair(X, labels, engines, auto)
         if not (labels.all_final and self.method_.needs_times):
@@ -323,6 +343,8 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
     def _features(self, X: Any, reset: bool) -> Any:
         if isinstance(X, FieldMatrix):
             return self._fields(X, reset)
+        if isinstance(X, ClusterTable):
+            return self._on_cluster(X, reset)
         X = in_memory(X)
         is_table = _is_table(X)
         encoder = None if reset else getattr(self, "_field_encoder_", None)
@@ -359,6 +381,15 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"{X!r} does not match fit, where X was {self._kind_of_X_} with {self.n_features_in_} features."
             )
+        return X
+
+    def _on_cluster(self, X: ClusterTable, reset: bool) -> ClusterTable:
+        if reset:
+            self.n_features_in_ = len(X.columns)
+            if X.encoder is not None:
+                self._kind_of_X_, self._field_encoder_ = f"a FieldMatrix of {X.encoder.n_columns} columns", X.encoder
+            else:
+                self._kind_of_X_, self.feature_names_in_ = "a table", np.array(X.columns, dtype=object)
         return X
 
     def _labels(self, y: Any) -> Bools:

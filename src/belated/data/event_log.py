@@ -28,6 +28,7 @@ from belated.data.log_columns import (
 from belated.data.repeated_exports import read_snapshots
 from belated.data.snapshot import Snapshot
 from belated.data.times import NEVER, TimeColumn, TimeFormat, parse_instant, show_instant
+from belated.features.cluster_table import ClusterTable
 from belated.features.field_matrix import FieldMatrix
 from belated.notices import logger
 from belated.tables.frames import decoded, open_table, require, take_rows, to_arrow, without_words
@@ -305,6 +306,8 @@ class EventLog:
     @property
     def features(self) -> list[str]:
         """Names of the feature columns; numbers where they are fields of unknown names."""
+        if isinstance(self._frame, ClusterTable):
+            return self._frame.columns
         if isinstance(self._frame, FieldMatrix):
             if self._frame.encoder is not None:
                 return self._frame.encoder.columns

@@ -66,7 +66,7 @@ class Labels:
     @cached_property
     def mature(self) -> Bools:
         if self.elapsed is None or self.window is None:
-            return np.ones(len(self.y), dtype=bool)
+            return np.ones_like(self.y, dtype=bool)
         return self.elapsed >= self.window - self.tie_width
 
     @cached_property
@@ -89,7 +89,7 @@ class Labels:
     @cached_property
     def late(self) -> Bools:
         if self.delay is None:
-            return np.zeros(len(self.y), dtype=bool)
+            return np.zeros_like(self.y, dtype=bool)
         return self.y & self.mature & ~self.early
 
     @cached_property

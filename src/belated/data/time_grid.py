@@ -16,16 +16,20 @@ def grid_step(values: Floats) -> float:
     >>> grid_step(np.array([6.0, 10.0, 14.0]))
     2.0
     """
-    distinct = np.unique(values)
-    largest = float(np.abs(distinct).max(initial=0.0))
+    largest = float(np.abs(values).max(initial=0.0))
     if not largest > 0:
         return 0.0
+    fine = False
     for micros in _MICROSECONDS:
-        whole = distinct * micros
+        whole = values * micros
         if largest * micros < 2**50 and np.abs(whole - np.rint(whole)).max() < 0.05:
             step = int(np.gcd.reduce(np.rint(whole).astype(np.int64))) / micros
             if step > _FINEST * largest:
                 return step
+            fine = True
+    if fine:
+        return 0.0
+    distinct = np.unique(values)
     # Whatever the unit, values that come close together tell their step themselves.
     gaps = np.diff(distinct)
     gaps = gaps[gaps > 1e-12 * largest]  # rounding may make two values of one

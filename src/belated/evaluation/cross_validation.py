@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from belated.cluster.sharded import by_rows
 from belated.data.labels import Labels
 from belated.data.stretches import STRETCHES, stretch_of_rows
 from belated.evaluation.compatibility import require_compatible
@@ -196,9 +197,13 @@ def _risks_left_out(folds: _Folds, fold: _Fold, candidate: _Candidate, values: l
         # A risk with learned weights depends on l2 itself. All values are judged by the first, the most regularised.
         left = risk.left_out(fold.out, fitted) if left is None else left
         margins, costs = model.margins(fold.later), np.zeros(STRETCHES)
-        costs += np.bincount(stretch, left.left_out_costs(margins, model.shared_), STRETCHES)
+        costs += np.bincount(stretch, by_rows(_costs, left, margins, model.shared_), STRETCHES)
         costs[inside] += _below_zero(left, margins) / len(inside)
         yield costs
+
+
+def _costs(risk: Risk, margins: Floats, shared: Floats) -> Floats:
+    return risk.left_out_costs(margins, shared)
 
 
 def left_out_risk(risk: Risk, margins: Floats, shared: Floats) -> float:

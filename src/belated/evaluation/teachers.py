@@ -48,7 +48,7 @@ class Teachers:
         return chosen_value(choices["teacher"], model.grid)
 
     def _fit(self, method: Method, labels: Labels, l2: float | None, known: Bools | None) -> Taught:
-        known = np.ones(len(labels.y), dtype=bool) if known is None else known
+        known = np.ones_like(labels.y, dtype=bool) if known is None else known
         model, some = LinearModel(tol=self.tol), labels.take(known)
         fit = fit_method(model, model.encode(take_rows(self.X, known), some.weight), method, some, l2)
         return Taught(fit.model.margins(model.transform(self.X)), fit.model.shared_, fit.link)

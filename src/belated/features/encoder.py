@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, TypeAlias
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -102,14 +103,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             values = missing_words(read_feature(frame, name), [*EMPTY_TEXT, *words_of(self.na)])
             columns[name] = column = self._learn(values, name, weight, offset)
             offset += column.size
+        self._set_columns(columns, offset)
+        return self
+
+    def _set_columns(self, columns: dict[str, EncodedColumn], offset: int) -> None:
         hashed = [column for column in columns.values() if isinstance(column, HashedColumn)]
         for field in hashed:
             field.offset = offset
         self.columns_ = columns
         self.n_columns_ = offset + (self.hash_columns if hashed else 0)
-        self.feature_names_in_ = np.array(frame.columns, dtype=object)
-        self.n_features_in_ = len(frame.columns)
-        return self
+        self.feature_names_in_ = np.array(list(columns), dtype=object)
+        self.n_features_in_ = len(columns)
 
     def fit_transform(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Matrix:
         """Learn the encoding of a table, and apply it."""
@@ -118,7 +122,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Matrix:
         """Encode a table as a matrix: CSR, or an array where more than half of it would be filled."""
         check_is_fitted(self, "columns_")
-        frame = open_table(X, "X")
+        return self._transform(open_table(X, "X"))
+
+    def _transform(self, frame: nw.DataFrame[Any]) -> Matrix:
         require(frame, list(self.columns_), "X")
         n, k = len(frame), len(self.columns_)
         indices, values = np.zeros((n, k), dtype=np.int32), np.zeros((n, k))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from belated.cluster.sharded import row_numbers
 from belated.data.labels import Labels
 from belated.features.quantiles import weighted_quantiles
 from belated.methods.base import Learner, Method
@@ -52,4 +53,4 @@ def _ages(labels: Labels) -> Floats:
 
 def _risk(labels: Labels, link: LastGroup) -> Risk:
     group, share = np.searchsorted(link.edges, _ages(labels)), labels.weight / labels.total
-    return OccurringRisk(np.arange(len(group)), group, share, labels.y, True, link)
+    return OccurringRisk(row_numbers(group), group, share, labels.y, True, link)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from belated.arrays import look_up
 from belated.data.labels import Labels
 from belated.features.quantiles import weighted_quantiles
 from belated.methods.base import Learner, Method, warn_if_nothing_late
@@ -29,7 +30,7 @@ def late_weights(labels: Labels, normalizer: str) -> Floats:
         raise ValueError(f"normalizer={normalizer!r} is not known; choose 'matched' or 'paper'.")
     late = labels.late
     if not late.any():
-        return np.zeros(len(late))
+        return np.zeros_like(labels.weight)
     if normalizer == "paper":
         return labels.weight * late / labels.mature_total
     assert labels.elapsed is not None
@@ -42,7 +43,7 @@ def late_weights(labels: Labels, normalizer: str) -> Floats:
     bin_then = np.searchsorted(edges, labels.rewound_age)
     then_count = np.bincount(bin_then[labels.mature], mature_weight, size)
     ratio = now_count / np.where(then_count > 0, then_count, 1.0)
-    return labels.weight * late * ratio[bin_then] / labels.total
+    return labels.weight * late * look_up(ratio, bin_then) / labels.total
 
 
 class ConvDF(Method):

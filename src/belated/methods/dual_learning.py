@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
+from belated.arrays import look_up
 from belated.data.labels import Labels
 from belated.features.quantiles import weighted_quantiles
 from belated.methods.base import Learner, Method
@@ -52,9 +53,9 @@ class Dual(Method):
         ages = labels.elapsed if labels.horizon is None else np.minimum(labels.elapsed, labels.horizon)
         edges = weighted_quantiles(ages, labels.weight, self.bins) + labels.tie_width
         group = np.searchsorted(edges[edges < ages.max()], ages)
-        over = np.zeros(len(ages), dtype=bool) if labels.horizon is None else labels.elapsed >= labels.horizon
+        over = np.zeros_like(labels.y) if labels.horizon is None else labels.elapsed >= labels.horizon
         share = labels.weight / labels.total
-        rows, alone = np.ones(len(ages), dtype=bool), np.zeros(len(ages), dtype=np.int64)
+        rows, alone = np.ones_like(labels.y), np.zeros_like(group)
 
         def clipped(theta: Floats) -> Floats:
             return np.where(over, 1.0, np.clip(theta, self.least, 1.0))
@@ -78,5 +79,5 @@ def _rates(labels: Labels, group: Ints) -> Floats:
     """The rate of positives in each group of ages, over that in the group with the most."""
     total = np.bincount(group, labels.weight)
     rate = np.maximum.accumulate(np.bincount(group, labels.weight * labels.y) / np.maximum(total, 1e-300))
-    found: Floats = (rate / max(rate.max(), 1e-300))[group]
+    found: Floats = look_up(rate / max(rate.max(), 1e-300), group)
     return found

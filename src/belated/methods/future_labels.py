@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
+from belated.arrays import look_up
 from belated.data.labels import Labels
 from belated.features.quantiles import weighted_quantiles
 from belated.methods.base import Learner, Method, warn_if_nothing_late
@@ -49,9 +50,8 @@ class ULC(Method):
     def later(self, labels: Labels, learner: Learner) -> Floats:
         """u of each row at its age now; 0 from the horizon on."""
         assert labels.elapsed is not None
-        n = len(labels.y)
         if not labels.late.any():
-            return np.zeros(n)
+            return np.zeros_like(labels.weight)
         rows = labels.mature & ~labels.early
         ages = labels.elapsed if labels.horizon is None else np.minimum(labels.elapsed, labels.horizon)
         by_age, by_delay = (
@@ -61,14 +61,14 @@ class ULC(Method):
         edges = np.unique(np.concatenate([by_age, by_delay])) + labels.tie_width
         then, now = np.searchsorted(edges, labels.rewound_age)[rows], np.searchsorted(edges, ages)
         share = labels.weight[rows] / labels.weight[rows].sum()
-        over = np.zeros(n, dtype=bool) if labels.horizon is None else labels.elapsed >= labels.horizon
-        u = np.zeros(n)
+        over = np.zeros_like(rows) if labels.horizon is None else labels.elapsed >= labels.horizon
+        u = np.zeros_like(labels.weight)
         for _ in range(self.rounds):
             target = np.where(labels.late[rows], 1.0, u[rows])
             # Features add to the level of each age, so that a penalty does not draw ages together.
             levels = levels_of(then, share, target, len(edges) + 1)
-            risk = OffsetRisk(share * target, share * (1.0 - target), levels[then])
-            u = np.where(over, 0.0, expit(levels[now] + learner(risk, rows, then, now)))
+            risk = OffsetRisk(share * target, share * (1.0 - target), look_up(levels, then))
+            u = np.where(over, 0.0, expit(look_up(levels, now) + learner(risk, rows, then, now)))
         return u
 
 

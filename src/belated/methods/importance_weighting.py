@@ -56,7 +56,7 @@ class FSIW(Method):
 
     def _ratios(self, labels: Labels, learner: Learner) -> tuple[Floats, Floats]:
         if not labels.late.any():
-            ones = np.ones(len(labels.y))
+            ones = np.ones_like(labels.weight)
             return ones, ones
         seen, final = (question.answer(learner) for question in _questions(labels, self.bins))
         return 1.0 / np.maximum(seen, 1.0 / self.max_weight), final
@@ -74,7 +74,7 @@ class _Question:
 
     def answer(self, learner: Learner) -> Floats:
         if self.known is not None:
-            return np.full(len(self.rows), self.known)
+            return np.full_like(self.now, self.known, dtype=np.float64)
         return expit(learner(self.risk, self.rows, self.then, self.now))
 
 

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from belated.cluster.sharded import several
 from belated.data.labels import Labels
 from belated.methods.base import Learner, Method
 from belated.methods.delay_model import check_delays, event_times, piecewise_law
@@ -42,7 +43,7 @@ class PersonPeriod(Method):
         inner = piecewise_law(events, labels.effective_rows, self.intervals, 0.0).knots
         end = (float(labels.elapsed.max()) if labels.horizon is None else labels.horizon) + ahead
         edges = np.concatenate([[0.0], inner[inner < end], [end]])
-        _, group, weight, positive = _periods(events, edges)
+        _, group, weight, positive = several(4, _periods, events, edges)
         count = int(group.max()) + 1  # intervals that anybody has entered
         return _risk(events, AnyGroup(edges[: count + 1], levels_of(group, weight, positive, count)))
 
@@ -53,7 +54,8 @@ class PersonPeriod(Method):
 
 
 def _risk(events: EventTimes, link: AnyGroup) -> Risk:
-    return OccurringRisk(*_periods(events, link.edges), False, link)
+    row, group, weight, positive = several(4, _periods, events, link.edges)
+    return OccurringRisk(row, group, weight, positive, False, link)
 
 
 def _periods(events: EventTimes, edges: Floats) -> tuple[Ints, Ints, Floats, Bools]:

@@ -6,6 +6,7 @@ from numbers import Integral
 
 import numpy as np
 
+from belated.cluster.sharded import by_rows
 from belated.data.durations import is_number
 from belated.data.labels import Labels
 from belated.data.stretches import STRETCHES, stretch_of_rows
@@ -78,7 +79,7 @@ class SoftLabels(Method):
         found = np.where(labels.y, 1.0, 0.0)
         for k in range(fold.max() + 1):
             mine = (fold == k) & ~labels.y
-            found[mine] = self._still_to_come(labels, learner, fold != k)[mine]
+            found = np.where(mine, self._still_to_come(labels, learner, fold != k), found)
         return found
 
     def _teacher(self) -> Method:
@@ -90,4 +91,4 @@ class SoftLabels(Method):
 
     def _still_to_come(self, labels: Labels, learner: Learner, known: Bools | None) -> Floats:
         taught = learner.teach(self._teacher(), labels, known, self.l2)
-        return taught.link.still_to_come(taught.margins, taught.shared, event_times(labels)[0].ages)
+        return by_rows(taught.link.still_to_come, taught.margins, taught.shared, event_times(labels)[0].ages)

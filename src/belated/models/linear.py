@@ -12,10 +12,14 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from belated.arrays import look_up
+from belated.cluster.sharded import by_rows
+from belated.features.cluster_table import ClusterTable
 from belated.features.encoder import TableEncoder
 from belated.features.field_matrix import FieldMatrix
 from belated.models.base import Model, require_risk, require_setting
-from belated.models.linear_objective import DENSE_BLOCK, Design, LinearObjective
+from belated.models.cluster_rows import encode_on_cluster
+from belated.models.linear_objective import DENSE_BLOCK, Design, LinearObjective, objective_of
 from belated.models.sparse_coefficients import SparseCoefficients
 from belated.notices import warn
 from belated.risks.base import Risk
@@ -91,6 +95,8 @@ class LinearModel(Model):
         self.device = device
 
     def encode(self, X: Any, weight: Floats) -> Design:
+        if isinstance(X, ClusterTable):
+            return encode_on_cluster(self, X, weight)  # type: ignore[return-value]
         self.encoder_, self._hashed = None, isinstance(X, FieldMatrix)
         if nw.dependencies.is_into_dataframe(X):
             self.encoder_ = TableEncoder() if self.encoder is None else clone(self.encoder)
@@ -160,6 +166,8 @@ class LinearModel(Model):
         return X if self.encoder_ is None or not nw.dependencies.is_into_dataframe(X) else self.encoder_.transform(X)
 
     def margins(self, X: Any) -> Floats:
+        if isinstance(X, ClusterTable):
+            return by_rows(_margins, self, X.rows)
         matrix = self.transform(X)
         # With several levels of one margin (ages, say) there are more intercepts than lines of weights.
         if isinstance(self._coef, SparseCoefficients):
@@ -193,20 +201,20 @@ class LinearModel(Model):
         problem, solution = self._solve(some, risk)
         coef, intercept, _ = problem.unpack(solution.theta)
         features, levels = coef[:, :-count], coef[0, -count:]
-        return encoded.margins(features, intercept)[:, 0] + levels[new_groups]
+        return encoded.margins(features, intercept)[:, 0] + look_up(levels, new_groups)
 
     def _solve(self, rows: Design, risk: Risk, start: Floats | None = None) -> tuple[LinearObjective, Solution]:
         l2 = self._check(risk)
 
         def solve(smooth: Risk, start: Floats | None, intercept: bool = self.fit_intercept) -> Solution:
-            problem = LinearObjective(rows, smooth, l2, intercept)
+            problem = objective_of(rows, smooth, l2, intercept)
             if not smooth.parts:
                 return problem.solve(start, self.tol, self.max_iter)
             starts = [None] * len(smooth.parts) if start is None else problem.split(start)
             free = [k in problem.free for k in range(len(smooth.parts))]
             return problem.join([solve(*part) for part in zip(smooth.parts, starts, free, strict=True)])
 
-        problem = LinearObjective(rows, risk, l2, self.fit_intercept)
+        problem = objective_of(rows, risk, l2, self.fit_intercept)
         # A step that goes too far is taken back, and what ends in no number is refused below; NumPy need not warn of either.
         with threads(rows.size), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             if risk.non_negative:
@@ -242,6 +250,11 @@ class LinearModel(Model):
         if self.max_iter < 1:
             raise ValueError(f"max_iter={self.max_iter!r} must be at least 1.")
         return float(l2)
+
+
+def _margins(model: LinearModel, X: Any) -> Floats:
+    """Of a partition, which may have no rows."""
+    return model.margins(X) if len(X) else np.zeros((0, len(model.intercept_)))
 
 
 def _laid_out(encoded: Design, risk: Risk) -> Design:

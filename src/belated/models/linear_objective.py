@@ -29,6 +29,12 @@ _LOOSE = (
 )
 
 
+def objective_of(rows: Any, risk: Risk, l2: float, fit_intercept: bool) -> LinearObjective:
+    """Of rows that are elsewhere, they know themselves what it is."""
+    made: Any = getattr(rows, "objective", None)
+    return LinearObjective(rows, risk, l2, fit_intercept) if made is None else made(risk, l2, fit_intercept)
+
+
 class LinearObjective:
     """J(X W + intercepts, shared) + l2 ||W||^2 as a function of theta = (W by margins, intercepts, shared).
 
@@ -97,8 +103,7 @@ class LinearObjective:
         if self.rows.device is not None:
             return self._solve_on_device(self.start() if start is None else start, tol, max_iter)
         if not self.rows.wide:
-            first = self.start() if start is None else start
-            return minimise_preconditioned(self.value_and_gradient, self.precondition, first, tol, max_iter)
+            return self._solve_narrow(self.start() if start is None else start, tol, max_iter)
         epochs = 0
         if tol < _LOOSE and self._suits_dual():
             solution = self._solve_dual(start, tol)
@@ -107,6 +112,9 @@ class LinearObjective:
             start, epochs = solution.theta, solution.n_iter
         solution = self._solve_long(self.start() if start is None else start, tol, max_iter)
         return replace(solution, n_iter=epochs + solution.n_iter)
+
+    def _solve_narrow(self, start: Floats, tol: float, max_iter: int) -> Solution:
+        return minimise_preconditioned(self.value_and_gradient, self.precondition, start, tol, max_iter)
 
     def _solve_long(self, start: Any, tol: float, max_iter: int) -> Solution:
         risk = self.risk
@@ -147,8 +155,12 @@ class LinearObjective:
 
     def diagonal(self, theta: Any) -> Any:
         """An estimate of the Hessian's diagonal."""
+        return self._diagonal(*self.diagonal_parts(theta))
+
+    def diagonal_parts(self, theta: Any) -> tuple[Any, Any]:
+        """What it is made of, in weights (m, columns) and in levels (m,): sums over rows."""
         curvature = self._curvature(theta)
-        return self._diagonal(self.rows.transpose_dot(curvature, squared=True), curvature.sum(axis=0))
+        return self.rows.transpose_dot(curvature, squared=True), curvature.sum(axis=0)
 
     def _of_ones(self, diagonal: Any) -> Any:
         """The Hessian's product with a vector of ones: if all weights grow by 1, all margins grow by the same."""
@@ -160,15 +172,25 @@ class LinearObjective:
 
     def precondition(self, theta: Floats) -> Preconditioner:
         """From the curvature at theta, on a sample of rows: a whole block for each margin while that is small."""
+        return self._preconditioner(*self.curvatures(theta))
+
+    def curvatures(self, theta: Floats) -> tuple[Floats, tuple[tuple[Floats, Floats], ...], Floats]:
+        """What the preconditioner is made of, sums over rows: of levels (m,), of weights by margins, and their diagonals where there are many."""
         assert isinstance(self.rows, PlainRows)
         m, columns = self.risk.n_margins, self.rows.shape[1]
         curvature = self._curvature(theta)
         sample, step = self.rows.sample
         curvature = step * curvature[::step]
-        level = curvature.sum(axis=0)
+        dense = tuple(sample.second_moments(curvature[:, k]) for k in range(m) if columns <= DENSE_BLOCK)
+        in_coef = sample.transpose_dot(curvature, squared=True) if columns > DENSE_BLOCK else np.zeros((m, columns))
+        return curvature.sum(axis=0), dense, in_coef
+
+    def _preconditioner(
+        self, level: Floats, dense: tuple[tuple[Floats, Floats], ...], in_coef: Floats
+    ) -> Preconditioner:
+        m, columns = self.risk.n_margins, self.rows.shape[1]
         blocks = []
-        for k in range(m) if columns <= DENSE_BLOCK else ():
-            hessian, border = sample.second_moments(curvature[:, k])
+        for k, (hessian, border) in enumerate(dense):
             index = np.arange(k * columns, (k + 1) * columns)
             hessian[np.diag_indices(columns)] += 2.0 * self.l2
             if k in self.free:
@@ -178,5 +200,4 @@ class LinearObjective:
         shared = self.risk.shared_curvature()
         if shared is not None:
             blocks.append((m * columns + len(self.free) + np.arange(len(shared)), shared))
-        in_coef = sample.transpose_dot(curvature, squared=True) if columns > DENSE_BLOCK else np.zeros((m, columns))
         return Preconditioner.of(self._diagonal(in_coef, level), blocks)

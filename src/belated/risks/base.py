@@ -127,6 +127,10 @@ class Risk:
         """An estimate of the second derivatives in the shared parameters (s, s), from which a solver takes its steps."""
         return None
 
+    def penalty(self, shared: Any) -> tuple[float, Any]:
+        """What the value holds that is about the shared parameters alone, and its gradient."""
+        return 0.0, 0.0 * shared
+
     def kinds(self) -> Ints:
         """A kind of each row (n,), so that mini-batches can have some of every kind; -1 for rows that cost nothing."""
         raise NotImplementedError

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import erf
 
-from belated.arrays import at_least, dot, namespace, safe_exp, sums_by
+from belated.arrays import at_least, dot, look_up, namespace, safe_exp, sums_by
 from belated.typing import Floats, Ints
 
 
@@ -113,7 +113,7 @@ class Piecewise(DelayLaw):
 
     def prepare(self, times: Floats) -> tuple[Ints, Floats]:
         interval = np.searchsorted(self.knots, times, side="left")
-        return interval, times - np.concatenate([[0.0], self.knots])[interval]
+        return interval, times - look_up(np.concatenate([[0.0], self.knots]), interval)
 
     def evaluate(self, prepared: Any, shared: Any) -> tuple[Any, Any]:
         interval, inside = prepared

@@ -71,6 +71,9 @@ class DelayRisk(Risk):
         some._set_scale()
         return some
 
+    def penalty(self, shared: Any) -> tuple[float, Any]:
+        return self.law.roughness(shared)
+
     def kinds(self) -> Ints:
         return np.where(self.weight > 0, self.y.astype(np.int64), -1)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
+from belated.arrays import look_up
 from belated.risks.base import EMPTY, Occurrences, Risk
 from belated.risks.links import Link
 from belated.risks.weighted import WeightedRisk
@@ -36,7 +37,7 @@ class OccurringRisk(Risk):
         self, row: Ints, group: Ints, weight: Floats, positive: Bools, increasing: bool, link: GroupLink
     ) -> None:
         self.weight, self.positive, self.link = weight, positive, link
-        risk = OffsetRisk(weight * positive, weight * ~positive, link.levels[group])
+        risk = OffsetRisk(weight * positive, weight * ~positive, look_up(link.levels, group))
         self.occurrences: Occurrences = Occurrences(row, group, link.levels, increasing, risk)
 
     def row_costs(self, margins: Floats, shared: Floats = EMPTY) -> Floats:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from belated.arrays import dot, is_numpy_array
+from belated.arrays import dot
 from belated.risks import compiled_costs
 from belated.risks.base import EMPTY, Risk
 from belated.risks.links import Link
@@ -42,7 +42,7 @@ class WeightedRisk(Risk):
         return bool((self.b < 0).any())  # labels beyond 1, which no margin reaches
 
     def _compiled(self, margins: Any) -> bool:
-        return self.loss.logistic and is_numpy_array(margins) and len(margins) >= compiled_costs.MANY
+        return self.loss.logistic and isinstance(margins, np.ndarray) and len(margins) >= compiled_costs.MANY
 
     def value_and_gradient(self, margins: Any, shared: Any = EMPTY) -> tuple[float, Any, Any]:
         g = margins[:, 0]

@@ -14,14 +14,14 @@ from scipy import sparse
 
 from belated.typing import Bools, Floats
 
-_FAR = 3.0  # a column is far from zero where its mean exceeds this many standard deviations
+FAR = 3.0  # a column is far from zero where its mean exceeds this many standard deviations
 
 
 def far_centre(X: Any) -> Floats | None:
     """The mean of each column that is far from zero, 0 for the others; None where there is none."""
     with np.errstate(over="ignore", invalid="ignore"):
         mean, variance = _moments(X)
-        far = np.abs(mean) > _FAR * np.sqrt(variance)
+        far = np.abs(mean) > FAR * np.sqrt(variance)
     if not far.any():
         return None
     # The mean of equal numbers may be off by rounding, and what were left of them would count as a column.

@@ -141,7 +141,7 @@ class PlainRows:
     @cached_property
     def sample(self) -> tuple[PlainRows, int]:
         """Every so many rows, for estimates, and how many rows each of them stands for."""
-        step = -(-len(self) // _SAMPLE)
+        step = max(-(-len(self) // _SAMPLE), 1)
         return self if step == 1 else PlainRows(self.matrix[::step], self.center), step
 
     def take(self, rows: Bools | Ints) -> PlainRows:

@@ -1,0 +1,165 @@
+"""The one verb: run a function on every partition with a value that all of them get, and add up the results.
+
+A partition can also *keep* what a function makes of it, for functions that come later. What it keeps can be made again from its
+source at any time, by the same functions in the same order; so a worker that is lost costs time and nothing else.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from belated.threads import threads
+
+Work = Callable[["Part", Any], Any]
+_MANY = 10**9  # entries: whether passes use several threads is for the engine to say
+
+
+@dataclass
+class Part:
+    """What a worker has of one partition: its number, and all that it keeps, by number."""
+
+    index: int
+    kept: dict[int, Any] = field(default_factory=dict)
+
+    def __sizeof__(self) -> int:
+        return 1000 + sum(_bytes(value) for value in self.kept.values())
+
+
+class Kept:
+    """A handle of what every partition keeps; when nobody holds it any more, they forget it."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __reduce__(self) -> Any:
+        return Kept, (self.number,)
+
+
+class Cluster:
+    """Partitions of some rows, wherever they are. An engine writes :meth:`_run` and :meth:`_keep`.
+
+    Parameters
+    ----------
+    count : int
+        How many partitions there are.
+    """
+
+    def __init__(self, partitions: int) -> None:
+        self.partitions = partitions
+        self._numbers = count()
+        self._forgotten: list[int] = []
+
+    def total(self, work: Work, value: Any = None) -> Any:
+        """The sum of ``work(part, value)`` over all partitions; see :func:`add` for what a sum is."""
+        self._forget()
+        return self._run(work, value)
+
+    def keep(self, work: Work, value: Any = None) -> Kept:
+        """Have each partition keep ``work(part, value)``, as ``part.kept[number]``."""
+        self._forget()
+        kept = Kept(next(self._numbers))
+        weakref.finalize(kept, self._forgotten.append, kept.number)
+        self._keep(kept.number, work, value)
+        return kept
+
+    def _forget(self) -> None:
+        gone, self._forgotten[:] = list(self._forgotten), []
+        if gone:
+            self._drop(gone)
+
+    def _run(self, work: Work, value: Any) -> Any:
+        raise NotImplementedError
+
+    def _keep(self, number: int, work: Work, value: Any) -> None:
+        raise NotImplementedError
+
+    def _drop(self, numbers: list[int]) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Let go of what the workers keep."""
+
+
+def worked(part: Part, work: Work, value: Any) -> Any:
+    """What a worker does: run a function, by one thread, since there is a worker for each."""
+    with threads(0):
+        return work(part, value)
+
+
+def with_kept(part: Part, number: int, work: Work, value: Any) -> Part:
+    """The same partition, which also keeps what a function makes of it."""
+    return Part(part.index, {**part.kept, number: worked(part, work, value)})
+
+
+def without(part: Part, numbers: Iterable[int]) -> Part:
+    gone = set(numbers)
+    return Part(part.index, {number: value for number, value in part.kept.items() if number not in gone})
+
+
+def add(one: Any, other: Any) -> Any:
+    """Sums of results: of numbers and arrays as usual, of tuples part by part, of lists one after the other; None is nothing."""
+    if one is None or other is None:
+        return other if one is None else one
+    if isinstance(one, tuple):
+        return tuple(add(a, b) for a, b in zip(one, other, strict=True))
+    if isinstance(one, set):
+        return one | other
+    return one + other
+
+
+def add_all(results: Iterable[Any]) -> Any:
+    return reduce(add, results, None)
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """A result that is not added up but combined otherwise: by the larger, the greatest common divisor, the union."""
+
+    combine: Callable[[Any, Any], Any]
+    value: Any
+
+    def __add__(self, other: Reduced) -> Reduced:
+        return Reduced(self.combine, self.combine(self.value, other.value))
+
+
+class HereCluster(Cluster):
+    """Partitions in this process: for small tables, and to see that nothing depends on an engine."""
+
+    def __init__(self, sources: list[Any]) -> None:
+        super().__init__(len(sources))
+        self.parts = [Part(k, {-1: source}) for k, source in enumerate(sources)]
+
+    def _run(self, work: Work, value: Any) -> Any:
+        return add_all(worked(part, work, value) for part in self.parts)
+
+    def _keep(self, number: int, work: Work, value: Any) -> None:
+        self.parts = [with_kept(part, number, work, value) for part in self.parts]
+
+    def _drop(self, numbers: list[int]) -> None:
+        self.parts = [without(part, numbers) for part in self.parts]
+
+
+SOURCE = -1  # the number under which a partition has the rows it was made with
+
+
+def _bytes(value: Any, depth: int = 0) -> int:
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if hasattr(value, "nbytes"):
+        return int(value.nbytes)
+    if depth > 4:
+        return 100
+    if isinstance(value, tuple | list):
+        return sum(_bytes(part, depth + 1) for part in value)
+    if isinstance(value, dict):
+        return sum(_bytes(part, depth + 1) for part in value.values())
+    if hasattr(value, "__dict__"):
+        return sum(_bytes(part, depth + 1) for part in vars(value).values())
+    return 100

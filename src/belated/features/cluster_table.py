@@ -1,0 +1,135 @@
+"""ClusterTable: a table whose rows are on a cluster, and how its encoding is learned there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from belated.cluster.sharded import Sharded, add_up, by_rows
+from belated.features.column_encodings import (
+    BucketColumn,
+    CategoryColumn,
+    EncodedColumn,
+    HashedColumn,
+    NumberColumn,
+    is_category,
+    read_feature,
+    read_numbers,
+)
+from belated.features.encoder import TableEncoder
+from belated.features.field_encoder import FieldEncoder
+from belated.features.quantiles import weighted_quantiles
+from belated.tables.frames import open_table, take_rows
+from belated.tables.missing import EMPTY_TEXT, missing_words, words_of
+
+
+class ClusterTable:
+    """Rows of features on a cluster: of tables with these columns, or of hashed fields.
+
+    ``rows`` stands for the table or FieldMatrix of each partition.
+    """
+
+    def __init__(self, rows: Sharded, columns: list[str], encoder: FieldEncoder | None = None) -> None:
+        self.rows = rows
+        self.columns = columns
+        self.encoder = encoder  # of hashed fields: how they were made
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, keep: Any) -> ClusterTable:
+        if isinstance(keep, list):  # columns, as of a table
+            return ClusterTable(by_rows(_columns, self.rows, keep), keep)
+        return ClusterTable(by_rows(take_rows, self.rows, keep), self.columns, self.encoder)
+
+    @property
+    def hashed(self) -> bool:
+        return self.encoder is not None
+
+    def kept(self) -> ClusterTable:
+        """The same, with its rows made once."""
+        return ClusterTable(self.rows.kept(), self.columns, self.encoder)
+
+
+def learn_encoder(encoder: TableEncoder, table: ClusterTable, weight: Any) -> TableEncoder:
+    """Fit an encoder as if all rows were here."""
+    encoder._check()
+    words = [*EMPTY_TEXT, *words_of(encoder.na)]
+    kinds, values = add_up(_seen, table.rows, table.columns, words, encoder.max_categories)
+    columns: dict[str, EncodedColumn] = {}
+    offset = 0
+    for name, kind, seen in zip(table.columns, kinds, values, strict=True):
+        column: EncodedColumn
+        if "number" not in kind:
+            many = len(seen) > encoder.max_categories
+            column = HashedColumn(name, encoder.hash_columns) if many else CategoryColumn(offset, sorted(seen))
+        else:
+            numbers = by_rows(_numbers, table.rows, name, words)
+            known = ~np.isnan(numbers)
+            column = _of_numbers(encoder, numbers[known], weight[known], offset)
+        columns[name] = column
+        offset += column.size
+    encoder._set_columns(columns, offset)
+    return encoder
+
+
+def hashed(table: ClusterTable, n_columns: int, na: Any, buckets: int, seed: int = 0) -> ClusterTable:
+    """Every column as a hashed field, numbers by the range in which they lie."""
+    words = [*EMPTY_TEXT, *words_of(na)]
+    kinds, _ = add_up(_seen, table.rows, table.columns, words, 0)
+    edges = {}
+    for name, kind in zip(table.columns, kinds, strict=True):
+        if "number" in kind:
+            numbers = by_rows(_numbers, table.rows, name, words)
+            known = ~np.isnan(numbers)
+            edges[name] = weighted_quantiles(numbers[known], np.ones_like(numbers[known]), buckets)
+    encoder = FieldEncoder(table.columns, edges, n_columns, seed, na)
+    return ClusterTable(by_rows(_fields, table.rows, encoder), table.columns, encoder).kept()
+
+
+def _of_numbers(encoder: TableEncoder, numbers: Any, weight: Any, offset: int) -> EncodedColumn:
+    if encoder.numbers == "buckets":
+        return BucketColumn(offset, weighted_quantiles(numbers, weight, encoder.buckets))
+    total = float(weight.sum())
+    if not total > 0:
+        return NumberColumn(offset, 0.0, 1.0)
+    mean = float((weight * numbers).sum()) / total
+    spread = float(np.sqrt((weight * (numbers - mean) ** 2).sum() / total))
+    return NumberColumn(offset, mean, spread if spread > 1e-12 * max(abs(mean), 1e-300) else 1.0)
+
+
+# On a worker.
+
+
+def _seen(table: Any, columns: list[str], words: list[str], most: int) -> tuple[Any, Any]:
+    """What each column holds, and its categories, or as many as it takes to see that they are too many."""
+    frame = open_table(table, "the table", may_be_empty=True)
+    kinds: list[set[str]] = []
+    values: list[set[str]] = []
+    for name in columns:
+        column = missing_words(read_feature(frame, name), words)
+        if not len(column) or column.null_count == len(column):
+            kinds.append(set())
+            values.append(set())
+        elif is_category(column):
+            distinct = CategoryColumn.learn(column, 0).categories
+            kinds.append({"category"})
+            values.append(set(distinct[: most + 1]))
+        else:
+            kinds.append({"number"})
+            values.append(set())
+    return tuple(kinds), tuple(values)
+
+
+def _numbers(table: Any, name: str, words: list[str]) -> Any:
+    frame = open_table(table, "the table", may_be_empty=True)
+    return read_numbers(missing_words(read_feature(frame, name), words), name)
+
+
+def _fields(table: Any, encoder: FieldEncoder) -> Any:
+    return encoder.transform(table)
+
+
+def _columns(table: Any, names: list[str]) -> Any:
+    return open_table(table, "the table", may_be_empty=True).select(names).to_native()
