@@ -1,1 +1,1 @@
-"""Rows on many machines: one verb over partitions, and arrays whose rows are there. May import nothing but what is open to all."""
+"""Rows on many machines: one verb over partitions, and arrays whose rows are there. The ground floor, beside tables: imports nothing from other rooms."""

@@ -8,6 +8,7 @@ looks up by :func:`numpy.take` and makes arrays by :func:`numpy.zeros_like` and 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -59,11 +60,7 @@ class Sharded(NDArrayOperatorsMixin):
         if method == "__call__" and keywords.get("out") is None:
             return by_rows(ufunc, *inputs, **keywords)
         if method == "reduce" and keywords.get("axis", 0) in (0, None):
-            initial = keywords.get("initial")
-            found = self._reduced(ufunc, lambda rows: ufunc.reduce(rows) if len(rows) else None)
-            if initial is None:
-                return found
-            return initial if found is None else ufunc(found, initial)
+            return self._extreme(ufunc, keywords.get("initial"))
         return NotImplemented
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
@@ -122,16 +119,16 @@ class Sharded(NDArrayOperatorsMixin):
         return self._extreme(np.minimum, initial)
 
     def _extreme(self, ufunc: Any, initial: Any) -> Any:
-        found = self._reduced(ufunc, lambda rows: ufunc.reduce(rows) if len(rows) else None)
+        found = self._reduced(ufunc, partial(_if_any, ufunc.reduce))
         if found is None and initial is None:
             raise ValueError("there are no rows.")
         return found if initial is None else initial if found is None else ufunc(found, initial)
 
     def any(self) -> bool:
-        return bool(self._reduced(np.logical_or, lambda rows: bool(np.any(rows))))
+        return bool(self._reduced(np.logical_or, partial(_if_any, np.any)))
 
     def all(self) -> bool:
-        found = self._reduced(np.logical_and, lambda rows: bool(np.all(rows)))
+        found = self._reduced(np.logical_and, partial(_if_any, np.all))
         return True if found is None else bool(found)
 
     def _first(self) -> Any:
@@ -266,6 +263,11 @@ def _reduce_on(part: Part, value: Any) -> Reduced | None:
     node, combine, work = value
     found = work(here(node, part))
     return None if found is None else Reduced(combine, found)
+
+
+def _if_any(work: Callable[[Any], Any], rows: Any) -> Any:
+    """Of no rows there is nothing to say."""
+    return work(rows) if len(rows) else None
 
 
 def _product_on(part: Part, value: Any) -> Any:

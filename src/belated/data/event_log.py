@@ -251,6 +251,52 @@ class EventLog:
         )
 
     @classmethod
+    def from_dask(
+        cls,
+        frame: Any,
+        *,
+        arrival: str,
+        outcome: str,
+        until: Any = None,
+        hash_columns: int | None = None,
+        **options: Any,
+    ) -> EventLog:
+        """Read a log from a Dask DataFrame; its rows stay on the workers.
+
+        Parameters
+        ----------
+        frame : dask.dataframe.DataFrame
+            A client must be there: ``dask.distributed.Client(...)``.
+        hash_columns : int, optional
+            Hash every feature into so many columns, as :func:`belated.ingest_parquet` does: for categories with very many values.
+        arrival, outcome, until
+            And all other options: as in :meth:`from_frame`.
+        """
+        from belated.cluster.dask import DaskCluster
+        from belated.data.cluster_logs import log_on_cluster
+
+        options |= {"arrival": arrival, "outcome": outcome}
+        return log_on_cluster(cls, DaskCluster(frame), options, until, hash_columns)
+
+    @classmethod
+    def from_spark(
+        cls,
+        frame: Any,
+        *,
+        arrival: str,
+        outcome: str,
+        until: Any = None,
+        hash_columns: int | None = None,
+        **options: Any,
+    ) -> EventLog:
+        """The same from a Spark DataFrame; its rows stay on the executors, whose Python must have belated."""
+        from belated.cluster.spark import SparkCluster
+        from belated.data.cluster_logs import log_on_cluster
+
+        options |= {"arrival": arrival, "outcome": outcome}
+        return log_on_cluster(cls, SparkCluster(frame), options, until, hash_columns)
+
+    @classmethod
     def open(cls, folder: str | Path) -> EventLog:
         """Open what :mod:`belated.data.ingest` wrote, without loading it: features are a memory-mapped ``FieldMatrix``."""
         folder = Path(folder)
@@ -328,6 +374,11 @@ class EventLog:
     def clock(self) -> str:
         """``"datetime"``, ``"epoch"`` or ``"seconds"``; see :mod:`belated.data.times`."""
         return self._clock
+
+    @property
+    def zoned(self) -> bool:
+        """Whether times had a zone."""
+        return self._zoned
 
     @property
     def first(self) -> int:

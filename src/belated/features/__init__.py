@@ -1,4 +1,4 @@
 """Rows to numbers: the encoder of tables, hashed fields, and where a value is hashed to.
 
-May import tables.
+May import tables and cluster.
 """

@@ -19,6 +19,7 @@ from belated.features.column_encodings import (
 )
 from belated.features.encoder import TableEncoder
 from belated.features.field_encoder import FieldEncoder
+from belated.features.field_matrix import FieldMatrix
 from belated.features.quantiles import weighted_quantiles
 from belated.tables.frames import open_table, take_rows
 from belated.tables.missing import EMPTY_TEXT, missing_words, words_of
@@ -128,7 +129,9 @@ def _numbers(table: Any, name: str, words: list[str]) -> Any:
 
 
 def _fields(table: Any, encoder: FieldEncoder) -> Any:
-    return encoder.transform(table)
+    if len(table):
+        return encoder.transform(table)
+    return FieldMatrix(np.zeros((0, len(encoder.columns)), dtype=np.int32), encoder.n_columns)
 
 
 def _columns(table: Any, names: list[str]) -> Any:

@@ -223,6 +223,9 @@ class SparseRows:
         places = np.argsort(self.columns, kind="stable").astype(np.int32)
         return self.columns[places], places
 
+    def __len__(self) -> int:
+        return self.n
+
     @property
     def shape(self) -> tuple[int, int]:
         return self.n, len(self.columns)
@@ -252,7 +255,7 @@ class SparseRows:
     def transpose_dot(self, rows: Floats, squared: bool = False) -> Floats:
         """X' rows of shape (m, columns), from rows (n, m); with the squares of X's values where asked."""
         m, columns = rows.shape[1], len(self.columns)
-        if self.data is None and self.counts is not None and (rows == rows[0]).all():
+        if self.data is None and self.counts is not None and len(rows) and (rows == rows[0]).all():
             return rows[:1].T * self.counts  # as of the curvature at the start of a fit
         sums = np.empty((parts_of(self.size), columns * m))
         row_kernels.transpose_dot(*self.layout, np.ascontiguousarray(rows), squared, sums)

@@ -1,0 +1,128 @@
+"""A fit of rows in partitions is the fit of the same rows together, for every method."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_allclose
+from partitions import cut, log_in_parts
+
+from belated import DelayedFeedbackClassifier, EventLog, FieldMatrix, LinearModel, TableEncoder, load
+from belated.datasets import simulate_campaigns
+from belated.methods import METHODS
+
+COLUMNS = {"arrival": "click_time", "outcome": "conversion_time", "until": "2024-03-01"}
+ASK = {"as_of": "2024-02-10", "horizon": "14d"}
+
+
+@pytest.fixture(scope="module")
+def table():
+    return simulate_campaigns(5000)
+
+
+@pytest.fixture(scope="module")
+def here(table):
+    return EventLog.from_frame(table, **COLUMNS)
+
+
+@pytest.fixture(scope="module")
+def parts(table):
+    return log_in_parts(cut(table, 1, 1, 2500), **COLUMNS)  # one row, none, many
+
+
+def probabilities(log, X, method, **model):
+    clf = DelayedFeedbackClassifier(method, window=7.0, model=LinearModel(**model)).fit_snapshot(log.snapshot(**ASK))
+    return clf.predict_proba(X)[:, 1]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method(method, here, parts):
+    p, q = (probabilities(log, here.frame, method, l2=1e-4) for log in (here, parts))
+    # Weibull's likelihood is so flat that rounding alone moves its minimum by as much.
+    assert_allclose(p, q, atol=3e-5 if method == "dfm-weibull" else 1e-5)
+
+
+@pytest.mark.parametrize("method", ["tw", "dfm-piecewise", "fsiw"])
+def test_l2_is_chosen_alike(method, here, parts):
+    p, q = (probabilities(log, here.frame, method, l2=None) for log in (here, parts))
+    assert_allclose(p, q, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["bl", "nndf", "hazard", "ulc", "person-period"])
+def test_hashed_fields(method, table, here):
+    far = log_in_parts(cut(table, 1200, 1200), hash_columns=2**16, **COLUMNS)
+    snap = far.snapshot(**ASK)
+    clf = DelayedFeedbackClassifier(method, window=7.0, model=LinearModel(l2=1e-4, tol=1e-12)).fit_snapshot(snap)
+    encoder = far.frame.encoder
+    fields = encoder.transform(here.frame)
+    assert isinstance(fields, FieldMatrix)
+    arrival, outcome = here.times
+    local = EventLog(fields, arrival, outcome, here.clock, here.zoned, here.until)
+    other = DelayedFeedbackClassifier(method, window=7.0, model=LinearModel(l2=1e-4, tol=1e-12)).fit_snapshot(
+        local.snapshot(**ASK)
+    )
+    assert_allclose(clf.predict_proba(fields), other.predict_proba(fields), atol=1e-5)
+    assert_allclose(clf.predict_proba(here.frame), other.predict_proba(fields), atol=1e-5)
+
+
+def test_numbers_far_from_zero_and_constants(table):
+    """Columns that a solver must centre, also where a partition alone would not."""
+    rng = np.random.default_rng(0)
+    table = table.append_column("year", pa.array(2024.0 + rng.normal(0, 0.5, len(table))))
+    table = table.append_column("same", pa.array(np.full(len(table), 7.0)))
+    X, found = EventLog.from_frame(table, **COLUMNS).frame, []
+    for log in (EventLog.from_frame(table, **COLUMNS), log_in_parts(cut(table, 2000), **COLUMNS)):
+        found.append(probabilities(log, X, "tw", l2=1e-4, encoder=TableEncoder(numbers="standardise")))
+    assert_allclose(*found, atol=1e-5)
+
+
+def test_the_fitted_model_is_an_ordinary_one(here, parts, tmp_path):
+    clf = DelayedFeedbackClassifier(model=LinearModel(l2=1e-4)).fit_snapshot(parts.snapshot(**ASK))
+    clf.save(tmp_path / "m.skops")
+    assert_allclose(load(tmp_path / "m.skops").predict_proba(here.frame), clf.predict_proba(here.frame))
+    assert "campaign" in clf.feature_names_in_ and len(clf.get_feature_names_out()) == clf.coef_.shape[1]
+
+
+def test_nothing_is_left_behind(table):
+    far = log_in_parts(cut(table, 2000), **COLUMNS)
+    before = [sorted(part.kept) for part in far.times[0].cluster.parts]
+    for method in ("fsiw", "soft-labels"):
+        DelayedFeedbackClassifier(method, window=7.0, model=LinearModel(l2=1e-4)).fit_snapshot(far.snapshot(**ASK))
+    gc.collect()
+    len(far.times[0] + 1)
+    assert [sorted(part.kept) for part in far.times[0].cluster.parts] == before
+
+
+def test_snapshots_are_those_of_the_whole(here, parts):
+    for ask in (ASK, {"as_of": "2024-01-20", "lookback": "5d"}):
+        one, two = here.snapshot(**ask), parts.snapshot(**ask)
+        assert len(one) == len(two) and repr(one) == repr(two)
+        for name in ("y", "elapsed", "delay"):
+            assert_allclose(getattr(two, name).collect(), getattr(one, name))
+    one, two = (log.matured("2024-01-10", "2024-01-12", "14d") for log in (here, parts))
+    assert_allclose(two.y.collect(), one.y)
+
+
+def test_complaints_name_the_partition(table):
+    times = table["click_time"].to_pylist()
+    times[3000] = None
+    bad = table.set_column(table.column_names.index("click_time"), "click_time", pa.array(times))
+    with pytest.raises(ValueError, match=r"partition 1: column 'click_time': 1 row is missing.*first at row 1000"):
+        log_in_parts(cut(bad, 2000), **COLUMNS)
+    with pytest.raises(ValueError, match="until='2024-01-02' is before the latest time"):
+        log_in_parts(cut(table, 2000), **{**COLUMNS, "until": "2024-01-02"})
+    one = table.set_column(0, table.column_names[0], table.column(0))
+    text = pa.array([str(value) + "+00:00" for value in table["click_time"].to_pylist()])
+    zoned = one.set_column(one.column_names.index("click_time"), "click_time", text)
+    zoned = zoned.set_column(zoned.column_names.index("conversion_time"), "conversion_time", pa.nulls(len(table)))
+    with pytest.raises(ValueError, match="partitions do not agree on what their times are"):
+        log_in_parts([table, zoned], **COLUMNS)
+
+
+def test_what_a_cluster_does_not_do_yet(parts):
+    snap = parts.snapshot(**ASK)
+    with pytest.raises(ValueError, match="sample weights"):
+        DelayedFeedbackClassifier().fit_snapshot(snap, sample_weight=np.ones(3))
