@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from belated.cluster.columns import engine_of, with_column
 from belated.data.durations import parse_age
 from belated.data.labels import Labels, check_labels
 from belated.data.snapshot import Snapshot
@@ -43,7 +45,7 @@ from belated.models.linear import LinearModel
 from belated.notices import logger, quietly
 from belated.persistence import ModelFile
 from belated.risks.non_negative import NonNegativeRisk
-from belated.tables.frames import column_names, in_memory, open_table, take_rows
+from belated.tables.frames import column_names, in_memory, open_table, require, take_rows
 from belated.typing import Bools, Floats
 
 
@@ -296,7 +298,17 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
-        """Probabilities of shape (n, 2): p(in the end negative), p(in the end positive)."""
+        """Probabilities of shape (n, 2): p(in the end negative), p(in the end positive).
+
+        Of a Dask or Spark frame, the same frame with a column ``probability`` more, that of the positive class; it is computed there.
+        """
+        if engine_of(X) is not None:
+            check_is_fitted(self, "model_")
+            if not hasattr(self, "feature_names_in_") and getattr(self, "_field_encoder_", None) is None:
+                raise ValueError(
+                    "the classifier was fitted on an array, whose columns have no names to find them by in a table."
+                )
+            return with_column(X, "probability", partial(_positive, self))
         margins, shared = self._margins(X)
         p = self.link_.probability(margins, shared)
         return np.column_stack([1.0 - p, p])
@@ -409,6 +421,15 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self._takes_missing()
         return tags
+
+
+def _positive(classifier: DelayedFeedbackClassifier, X: Any) -> Floats:
+    """On a worker: the probability of the positive class. A frame may have columns that are no features."""
+    encoder = getattr(classifier, "_field_encoder_", None)
+    names = list(classifier.feature_names_in_) if encoder is None else encoder.columns
+    table = open_table(X, "the table")
+    require(table, names, "the table")
+    return classifier.predict_proba(table.select(names).to_native())[:, 1]
 
 
 def _is_fitted(name: str) -> bool:

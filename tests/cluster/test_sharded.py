@@ -67,7 +67,9 @@ def test_of_all_rows(parts):
 @given_some(PARTS)
 def test_quantiles_are_exact(parts):
     x, w, here, weight = both(parts)
-    for count in (2, 3, 7):
+    for count in (2, 3, 7, 8):
+        ones, here_ones = (np.ones_like(one) / 2035.0 for one in (w, weight))
+        assert_array_equal(weighted_quantiles(x, ones, count), weighted_quantiles(here, here_ones, count))
         assert_array_equal(weighted_quantiles(x, w, count), weighted_quantiles(here, weight, count))
     levels = [0.0, 0.3, 0.98, 1.0]
     assert_allclose(np.quantile(x, levels), np.quantile(here, levels), rtol=1e-12, atol=1e-9)

@@ -36,7 +36,13 @@ def order_statistics(cluster: Cluster, rows: Kept, wanted: Floats, scale: float 
 
 def _between(low: int, high: int) -> Any:
     """Places from one order number to another, both included; as many for each, so some may be there twice."""
-    return np.array([low + (high - low) * k // (_AT_A_TIME - 1) for k in range(_AT_A_TIME)], dtype=np.int64)
+    span, last = high - low, _AT_A_TIME - 1
+    # In steps from below that are whole numbers, in two parts so that no product is too large for 64 bits.
+    step, rest = divmod(span, last)
+    k = np.arange(_AT_A_TIME, dtype=np.int64)
+    with np.errstate(over="ignore"):
+        away = np.uint64(step) * k.astype(np.uint64) + (rest * k // last).astype(np.uint64)
+        return (np.int64(low).astype(np.uint64) + away).astype(np.int64)
 
 
 def _as_order(values: Floats) -> Any:

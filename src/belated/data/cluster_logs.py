@@ -6,23 +6,76 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
-from belated.cluster.base import SOURCE, Cluster, Part, Reduced
+from belated.cluster.base import SOURCE, Cluster, Kept, Part, Reduced
 from belated.cluster.sharded import Leaf, Sharded
-from belated.data.times import parse_instant, show_instant
+from belated.data.cluster_joins import ARRIVAL, OUTCOME, Joined
+from belated.data.times import NEVER, TimeFormat, parse_instant, show_instant
 from belated.features.cluster_table import ClusterTable, hashed
-from belated.tables.frames import open_table
+from belated.notices import logger
+from belated.tables.frames import open_table, to_arrow, without_words
+from belated.tables.missing import words_of
 
 if TYPE_CHECKING:
     from belated.data.event_log import EventLog
 
 
-def log_on_cluster(
+DASK, SPARK = "dask", "spark"
+_OPTIONS = ("features", "outcome_where", "time_format", "time_unit", "na")
+
+
+def log_on_engine(
     make: type[EventLog],
-    cluster: Cluster,
-    options: dict[str, Any],
+    engine: str,
+    frame: Any,
+    outcomes: Any,
+    names: dict[str, Any],
     until: Any,
     hash_columns: int | None,
+    options: dict[str, Any],
+) -> EventLog:
+    """A log of one table, or of arrivals and outcomes, on an engine by name."""
+    unknown = [name for name in options if name not in _OPTIONS]
+    if unknown:
+        raise TypeError(f"{unknown[0]!r} is no option of a log on {engine}; there are {', '.join(_OPTIONS)}.")
+    key = names.pop("key")
+    if (key is None) != (outcomes is None):
+        raise ValueError("a table of outcomes and key= belong together: give both or neither.")
+    if outcomes is None:
+        return log_on_cluster(make, _open(engine, frame), {**names, **options}, until, hash_columns)
+    how = TimeFormat(options.get("time_format"), options.get("time_unit"))
+    features = options.get("features")
+    columns = [name for name in frame.columns if name not in (key, *names.values())]
+    chosen = columns if features is None else list(features)
+    for name in (key, names["arrival"], *chosen):
+        if name not in frame.columns:
+            raise ValueError(f"the table of arrivals has no column {name!r}; it has {', '.join(frame.columns)}.")
+    for name in (key, names["outcome"]):
+        if name not in outcomes.columns:
+            raise ValueError(f"the table of outcomes has no column {name!r}; it has {', '.join(outcomes.columns)}.")
+    asked = (key, names["arrival"], names["outcome"], chosen, options.get("outcome_where"), how)
+    if engine == DASK:
+        from belated.data.dask_joins import join_on_dask as join
+    else:
+        from belated.data.spark_joins import join_on_spark as join
+    joined = join(frame, outcomes, *asked)
+    joined.check(key)
+    return _joined_log(make, _open(engine, joined.frame), joined, chosen, options.get("na", ()), until, hash_columns)
+
+
+def _open(engine: str, frame: Any) -> Cluster:
+    if engine == DASK:
+        from belated.cluster.dask import DaskCluster
+
+        return DaskCluster(frame)
+    from belated.cluster.spark import SparkCluster
+
+    return SparkCluster(frame)
+
+
+def log_on_cluster(
+    make: type[EventLog], cluster: Cluster, options: dict[str, Any], until: Any, hash_columns: int | None
 ) -> EventLog:
     """A log of tables that partitions hold; ``options`` are those of ``EventLog.from_frame``."""
     kept = cluster.keep(_read_on, (make, options))
@@ -31,15 +84,63 @@ def log_on_cluster(
         raise ValueError("the log has no rows.")
     latest, facts = found
     clock, zoned, features, notes = _same(facts)
-    reach = latest.value if until is None else parse_instant(until, "until", clock)
-    if reach < latest.value:
-        raise ValueError(f"until={until!r} is before the latest time in the log, {show_instant(latest.value, clock)}.")
-    table = ClusterTable(Sharded(cluster, Leaf(kept, 0)), list(features))
+    return _build(
+        make,
+        kept,
+        cluster,
+        list(features),
+        (clock, zoned, notes),
+        latest.value,
+        until,
+        options.get("na", ()),
+        hash_columns,
+    )
+
+
+def _joined_log(
+    make: type[EventLog],
+    cluster: Cluster,
+    joined: Joined,
+    features: list[str],
+    na: Sequence[str],
+    until: Any,
+    hash_columns: int | None,
+) -> EventLog:
+    """A log of arrivals that have been joined with their first outcomes."""
+    known = {tuple(fact.split("|", 2)) for fact in joined.facts if fact and not fact.startswith("empty|")}
+    if not known:
+        raise ValueError("the table of arrivals has no rows.")
+    clock, zoned, _, notes = _same(
+        {(clock, zoned == "True", (), (note,) if note else ()) for clock, zoned, note in known}
+    )
+    kept = cluster.keep(_ready_on, (features, words_of(na)))
+    latest = max(int(Sharded(cluster, Leaf(kept, 1)).max()), joined.latest)
+    return _build(make, kept, cluster, features, (clock, zoned, notes), latest, until, na, hash_columns)
+
+
+def _build(
+    make: Any,
+    kept: Kept,
+    cluster: Cluster,
+    features: list[str],
+    about: tuple[str, bool, Any],
+    latest: int,
+    until: Any,
+    na: Sequence[str],
+    hash_columns: int | None,
+) -> EventLog:
+    """A log of what partitions keep: features, arrivals and outcomes."""
+    clock, zoned, notes = about
+    reach = latest if until is None else parse_instant(until, "until", clock)
+    if reach < latest:
+        raise ValueError(f"until={until!r} is before the latest time in the log, {show_instant(latest, clock)}.")
+    table = ClusterTable(Sharded(cluster, Leaf(kept, 0)), features)
     if hash_columns is not None:
-        table = hashed(table, hash_columns, options.get("na", ()), 10)
+        table = hashed(table, hash_columns, na, 10)
     arrival, outcome = (Sharded(cluster, Leaf(kept, item)) for item in (1, 2))
-    made: Any = make
-    return made(table, arrival, outcome, clock, zoned, reach, options.get("na", ()), list(notes))
+    log: EventLog = make(table, arrival, outcome, clock, zoned, reach, na, list(notes))
+    logger.info("%r on %d partitions", log, cluster.partitions)
+    return log
 
 
 def _same(facts: set[Any]) -> Any:
@@ -70,6 +171,15 @@ def _read_on(part: Part, value: Any) -> Any:
     arrival, outcome = log.times
     about = log.clock, log.zoned, tuple(log.features), tuple(log.notes)
     return log.frame, arrival, outcome, (about, log.until)
+
+
+def _ready_on(part: Part, value: Any) -> Any:
+    features, words = value
+    frame = open_table(part.kept[SOURCE], "the log", may_be_empty=True)
+    arrival, outcome = (to_arrow(frame, name) for name in (ARRIVAL, OUTCOME))
+    outcome = pa.array(outcome.to_numpy(zero_copy_only=False), from_pandas=True).cast(pa.int64())
+    native = without_words(frame.select(features), words).to_native()
+    return native, np.asarray(arrival.cast(pa.int64())), np.asarray(outcome.fill_null(NEVER)), None
 
 
 def _chosen(names: Sequence[str], options: dict[str, Any]) -> list[str]:

@@ -254,9 +254,11 @@ class EventLog:
     def from_dask(
         cls,
         frame: Any,
+        outcomes: Any = None,
         *,
         arrival: str,
         outcome: str,
+        key: str | None = None,
         until: Any = None,
         hash_columns: int | None = None,
         **options: Any,
@@ -267,34 +269,37 @@ class EventLog:
         ----------
         frame : dask.dataframe.DataFrame
             A client must be there: ``dask.distributed.Client(...)``.
+        outcomes : dask.dataframe.DataFrame, optional
+            A table of outcomes that shares the column ``key`` with ``frame``, as in :meth:`from_frames`. Dask does the join, after which rows have
+            another order.
         hash_columns : int, optional
             Hash every feature into so many columns, as :func:`belated.ingest_parquet` does: for categories with very many values.
         arrival, outcome, until
-            And all other options: as in :meth:`from_frame`.
+            And ``features``, ``outcome_where``, ``time_format``, ``time_unit`` and ``na``: as in :meth:`from_frame`.
         """
-        from belated.cluster.dask import DaskCluster
-        from belated.data.cluster_logs import log_on_cluster
+        from belated.data.cluster_logs import DASK, log_on_engine
 
-        options |= {"arrival": arrival, "outcome": outcome}
-        return log_on_cluster(cls, DaskCluster(frame), options, until, hash_columns)
+        names = {"arrival": arrival, "outcome": outcome, "key": key}
+        return log_on_engine(cls, DASK, frame, outcomes, names, until, hash_columns, options)
 
     @classmethod
     def from_spark(
         cls,
         frame: Any,
+        outcomes: Any = None,
         *,
         arrival: str,
         outcome: str,
+        key: str | None = None,
         until: Any = None,
         hash_columns: int | None = None,
         **options: Any,
     ) -> EventLog:
-        """The same from a Spark DataFrame; its rows stay on the executors, whose Python must have belated."""
-        from belated.cluster.spark import SparkCluster
-        from belated.data.cluster_logs import log_on_cluster
+        """The same from Spark DataFrames; rows stay on the executors, whose Python must have belated."""
+        from belated.data.cluster_logs import SPARK, log_on_engine
 
-        options |= {"arrival": arrival, "outcome": outcome}
-        return log_on_cluster(cls, SparkCluster(frame), options, until, hash_columns)
+        names = {"arrival": arrival, "outcome": outcome, "key": key}
+        return log_on_engine(cls, SPARK, frame, outcomes, names, until, hash_columns, options)
 
     @classmethod
     def open(cls, folder: str | Path) -> EventLog:

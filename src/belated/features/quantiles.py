@@ -12,4 +12,6 @@ def weighted_quantiles(values: Floats, weight: Floats, count: int) -> Floats:
     if len(values) == 0:
         return np.empty(0)
     levels = np.arange(1, count) / count
-    return np.unique(np.quantile(values, levels, weights=weight, method="inverted_cdf"))
+    # Equal weights count as ones, whose sums are exact, so that a tie is one wherever they are added up.
+    weights = np.ones_like(weight) if weight.min() == weight.max() else weight
+    return np.unique(np.quantile(values, levels, weights=weights, method="inverted_cdf"))

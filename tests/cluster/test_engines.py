@@ -1,0 +1,200 @@
+"""The same on real engines: Dask with two worker processes, Spark with two executors."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+import warnings
+from contextlib import suppress
+from pathlib import Path
+
+import engines
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+from belated import DelayedFeedbackClassifier, EventLog, LinearModel, OutcomeWarning
+from belated.datasets import simulate_campaigns
+
+pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore")]
+
+COLUMNS = {"arrival": "click_time", "outcome": "conversion_time", "until": "2024-03-05"}
+ASK = {"as_of": "2024-02-10", "horizon": "14d"}
+
+
+class OnDask:
+    read = staticmethod(EventLog.from_dask)
+
+    def __init__(self):
+        self.cluster, self.client = engines.dask_client()
+
+    def frame(self, table, folder, parts=3):
+        import dask.dataframe as dd
+
+        return dd.from_pandas(table, npartitions=parts)
+
+    def collect(self, frame):
+        return frame.compute()
+
+    def processes(self):
+        return list(self.client.run(os.getpid).values())
+
+    def stop(self):
+        self.client.close()
+        self.cluster.close()
+
+
+class OnSpark:
+    read = staticmethod(EventLog.from_spark)
+
+    def __init__(self):
+        self.session = engines.spark_session()
+
+    def frame(self, table, folder, parts=3):
+        path = str(folder / f"{id(table)}.parquet")
+        table.to_parquet(path, index=False)
+        return self.session.read.parquet(path).repartition(parts)
+
+    def collect(self, frame):
+        return frame.toPandas()
+
+    def processes(self):
+        """The executors."""
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if "CoarseGrainedExecutorBackend" in (folder / "cmdline").read_text():
+                    found.append(int(folder.name))
+        return found
+
+    def stop(self):
+        self.session.stop()
+
+
+@pytest.fixture(scope="module", params=[OnDask, OnSpark], ids=["dask", "spark"])
+def engine(request):
+    found = request.param()
+    yield found
+    found.stop()
+
+
+@pytest.fixture(scope="module")
+def table():
+    table = simulate_campaigns(3000).to_pandas()
+    for name in ("click_time", "conversion_time"):
+        table[name] = table[name].astype("datetime64[us]")
+    return table
+
+
+@pytest.fixture(scope="module")
+def here(table):
+    return EventLog.from_frame(table, **COLUMNS)
+
+
+@pytest.fixture(scope="module")
+def there(engine, table, tmp_path_factory):
+    return engine.read(engine.frame(table, tmp_path_factory.mktemp("log")), **COLUMNS)
+
+
+def probabilities(log, X, method, **model):
+    clf = DelayedFeedbackClassifier(method, window=7.0, model=LinearModel(l2=1e-4, **model))
+    return clf.fit_snapshot(log.snapshot(**ASK)).predict_proba(X)[:, 1]
+
+
+@pytest.mark.parametrize("method", ["bl", "nndf", "dfm-piecewise", "fsiw", "person-period"])
+def test_a_fit_is_the_local_one(method, here, there):
+    assert_allclose(*(probabilities(log, here.frame, method) for log in (here, there)), atol=1e-5)
+
+
+def test_hashed_fields(engine, table, tmp_path):
+    far = engine.read(engine.frame(table, tmp_path), hash_columns=2**14, **COLUMNS)
+    clf = DelayedFeedbackClassifier("tw", window=7.0, model=LinearModel(l2=1e-4, tol=1e-10))
+    p = clf.fit_snapshot(far.snapshot(**ASK)).predict_proba(table)[:, 1]
+    fields = far.frame.encoder.transform(table)
+    here = EventLog.from_frame(table, **COLUMNS)
+    local = EventLog(fields, *here.times, here.clock, here.zoned, here.until).snapshot(**ASK)
+    assert_allclose(clf.fit_snapshot(local).predict_proba(fields)[:, 1], p, atol=1e-5)
+
+
+def test_predictions_are_a_column_of_the_frame(engine, table, here, tmp_path):
+    clf = DelayedFeedbackClassifier(model=LinearModel(l2=1e-4)).fit_snapshot(here.snapshot(**ASK))
+    numbered = table.assign(row=np.arange(len(table)))
+    found = clf.predict_proba(engine.frame(numbered, tmp_path))
+    assert list(found.columns) == [*numbered.columns, "probability"]
+    rows = engine.collect(found).sort_values("row")
+    assert_allclose(rows["probability"], clf.predict_proba(here.frame)[:, 1], atol=1e-12)
+    with pytest.raises(ValueError, match="'probability' already"):
+        clf.predict_proba(found)
+
+
+def two_tables(table):
+    """Arrivals and outcomes, some of them twice, too early, or of nobody."""
+    table = table.assign(id=np.arange(len(table)))
+    outcomes = table.loc[table["conversion_time"].notna(), ["id", "conversion_time"]]
+    again = outcomes.sample(100, random_state=0).assign(
+        conversion_time=lambda rows: rows["conversion_time"] + pd.Timedelta("1D")
+    )
+    early = outcomes.sample(5, random_state=1).assign(conversion_time=pd.Timestamp("2023-12-01"))
+    nobodys = pd.DataFrame({"id": [10**6, 10**6 + 1], "conversion_time": [pd.Timestamp("2024-02-01")] * 2})
+    outcomes = pd.concat([outcomes, again, early, nobodys]).sample(frac=1.0, random_state=2)
+    return table.drop(columns="conversion_time"), outcomes.astype({"conversion_time": "datetime64[us]"})
+
+
+def test_two_tables_are_joined_there(engine, table, tmp_path):
+    arrivals, outcomes = two_tables(table)
+    ask = {"key": "id", "arrival": "click_time", "outcome": "conversion_time"}
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        far = engine.read(engine.frame(arrivals, tmp_path), engine.frame(outcomes, tmp_path, 2), **ask)
+        said = [str(w.message) for w in told if w.category is OutcomeWarning]
+        here = EventLog.from_frames(arrivals, outcomes, **ask)
+    assert [text.split(" and ")[0] for text in said] == [
+        f"2 of {len(outcomes)} outcomes match no arrival",
+        f"5 of {len(outcomes)} outcomes come before their arrival",
+    ]
+    assert repr(far) == repr(here)
+    mine, theirs = (
+        sorted(zip(*(np.asarray(part).tolist() for part in times), strict=True))
+        for times in (here.times, [part.collect() for part in far.times])
+    )
+    assert mine == theirs
+    assert_allclose(*(probabilities(log, here.frame, "tw") for log in (here, far)), atol=1e-5)
+
+
+def test_bad_rows_are_refused_as_they_are_here(engine, table, tmp_path):
+    bad = table.copy()
+    bad.loc[len(bad) - 1, "conversion_time"] = pd.Timestamp("2023-01-01")
+    with pytest.raises(Exception, match=r"partition \d+: column 'conversion_time': 1 row is before the arrival"):
+        engine.read(engine.frame(bad, tmp_path), **COLUMNS)
+    with pytest.raises(Exception, match="'nothing'"):
+        engine.read(engine.frame(table, tmp_path), arrival="nothing", outcome="conversion_time")
+    arrivals, outcomes = two_tables(table)
+    twice = pd.concat([arrivals, arrivals[:3]], ignore_index=True)
+    with pytest.raises(ValueError, match="3 rows are a repeat of an earlier key"):
+        engine.read(
+            engine.frame(twice, tmp_path),
+            engine.frame(outcomes, tmp_path),
+            key="id",
+            arrival="click_time",
+            outcome="conversion_time",
+        )
+
+
+def test_a_worker_that_is_killed_costs_time_and_not_the_result(engine, here, there):
+    expected = probabilities(here, here.frame, "dfm-piecewise")
+    victim, killed = engine.processes()[0], []
+
+    def kill():
+        time.sleep(1.5)  # in the middle of the fit
+        os.kill(victim, signal.SIGKILL)
+        killed.append(victim)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    found = probabilities(there, here.frame, "dfm-piecewise")
+    thread.join()
+    assert killed and victim not in engine.processes()
+    assert_allclose(found, expected, atol=1e-5)
