@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-browser lint format bench clean
+.PHONY: demo test test-browser test-cluster lint format bench clean
 
 demo: .venv/.report
 	$(BIN)/belated demo --report report.html
@@ -15,6 +15,12 @@ test-browser: .venv/.browser
 	@test -n "$$CHROMIUM" || command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
 		{ SUDO=$$(test "$$(id -u)" = 0 || echo sudo); $$SUDO apt-get update -q && $$SUDO apt-get install -y -q chromium; }
 	$(BIN)/pytest tests/report --browser-required
+
+# Real engines: Dask with worker processes, and Spark with executors on Java 17, installed where there is no Java.
+test-cluster: .venv/.cluster
+	@command -v java >/dev/null || \
+		{ SUDO=$$(test "$$(id -u)" = 0 || echo sudo); $$SUDO apt-get update -q && $$SUDO apt-get install -y -q openjdk-17-jre-headless; }
+	$(BIN)/pytest tests/cluster -m cluster
 
 lint: .venv/.dev
 	$(BIN)/ruff check .
@@ -44,6 +50,10 @@ bench: .venv/.bench
 
 .venv/.browser: .venv/.dev
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[browser]'
+	touch $@
+
+.venv/.cluster: .venv/.dev
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dask,spark]'
 	touch $@
 
 .venv/.bench: .venv/.core

@@ -105,7 +105,9 @@ def probabilities(log, X, method, **model):
 
 
 @pytest.mark.parametrize("method", ["bl", "nndf", "dfm-piecewise", "fsiw", "person-period"])
-def test_a_fit_is_the_local_one(method, here, there):
+def test_a_fit_is_the_local_one(method, here, there, engine):
+    if isinstance(engine, OnSpark) and method in ("fsiw", "nndf"):
+        pytest.skip("Dask has done it, and Spark takes a quarter of a second for each sum here")
     assert_allclose(*(probabilities(log, here.frame, method) for log in (here, there)), atol=1e-5)
 
 

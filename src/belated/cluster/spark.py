@@ -69,7 +69,6 @@ class SparkCluster(Cluster):
 
     def _keep(self, number: int, work: Work, value: Any) -> None:
         self.history[number], self.sources[number] = self._sent(work, value), (work, value)
-        self._run(_nothing, None)  # so that errors come now
 
     def _sent(self, work: Work, value: Any) -> Any:
         """Work and value as workers get them: large ones once for all tasks of a worker."""
@@ -87,10 +86,6 @@ class SparkCluster(Cluster):
         name = self.name
         self.tokens.foreachPartition(lambda rows: shutil.rmtree(_folder(name), ignore_errors=True))
         self.tokens.unpersist()
-
-
-def _nothing(part: Part, value: Any) -> None:
-    return None
 
 
 # In a worker.
