@@ -202,9 +202,7 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         positive = y == 1
         if not positive.any() or positive.all():
             raise ValueError(f"y holds one class only in all {len(positive)} rows. A classifier needs both.")
-        window, horizon = parse_age(self.window, "window"), parse_age(self.horizon, "horizon")
-        weight = np.ones_like(elapsed)
-        return Labels(positive, weight, elapsed, delay, horizon if window is None else window, horizon)
+        return check_labels(positive, elapsed, delay, None, self.window, self.horizon)
 
     def _learn(self, X: Any, labels: Labels) -> None:
         auto = isinstance(self.method, str) and self.method == "auto"

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 from partitions import cut, log_in_parts
 
-from belated import DelayedFeedbackClassifier, EventLog, FieldMatrix, LinearModel, TableEncoder, load
+from belated import DelayedFeedbackClassifier, EventLog, FieldMatrix, LinearModel, TableEncoder, backtest, load
 from belated.datasets import simulate_campaigns
 from belated.methods import METHODS
 
@@ -77,6 +77,47 @@ def test_numbers_far_from_zero_and_constants(table):
     for log in (EventLog.from_frame(table, **COLUMNS), log_in_parts(cut(table, 2000), **COLUMNS)):
         found.append(probabilities(log, X, "tw", l2=1e-4, encoder=TableEncoder(numbers="standardise")))
     assert_allclose(*found, atol=1e-5)
+
+
+def test_the_method_is_chosen_alike(here, parts):
+    found = [
+        DelayedFeedbackClassifier("auto", window=7.0, model=LinearModel(l2=1e-4)).fit_snapshot(log.snapshot(**ASK))
+        for log in (here, parts)
+    ]
+    assert type(found[0].method_) is type(found[1].method_)
+    assert found[0].selection_.keys() == found[1].selection_.keys()
+    for name, loss in found[0].selection_.items():
+        assert loss == found[1].selection_[name] if isinstance(loss, str) else True
+        assert_allclose(loss, found[1].selection_[name], rtol=1e-4)
+
+
+def test_a_backtest_is_the_local_one(here, parts, tmp_path):
+    ask = {"horizon": "10d", "cutoffs": 2, "methods": ["tw", "fsiw"], "progress": False, "group": "device"}
+    one, two = backtest(here, n_jobs=1, **ask), backtest(parts, cache=tmp_path, **ask)
+    assert one.settings == two.settings
+    for mine, theirs in zip(one.cutoffs, two.cutoffs, strict=True):
+        assert mine.rows == theirs.rows and mine.values == theirs.values
+        order = [np.argsort(cutoff.days, kind="stable") for cutoff in (mine, theirs)]
+        assert (mine.group[order[0]] == theirs.group[order[1]]).all()
+        for name in mine.p:
+            assert_allclose(mine.p[name][order[0]], theirs.p[name][order[1]], atol=1e-5)
+    assert one.recommend().why == two.recommend().why
+    files = sorted(tmp_path.iterdir())
+    again = backtest(parts, cache=tmp_path, **ask)
+    assert files and sorted(tmp_path.iterdir()) == files
+    assert_allclose(again.cutoffs[0].p["tw"], two.cutoffs[0].p["tw"])
+
+
+def test_a_sample_can_be_brought_here(here, parts):
+    some = parts.sample(0.2)
+    assert 0.1 * len(here) < len(some) < 0.3 * len(here)
+    local = some.collect()
+    assert not local.on_cluster and len(local) == len(some) and local.features == here.features
+    whole = parts.collect()
+    assert [part.tolist() for part in whole.times] == [part.tolist() for part in here.times]
+    assert (
+        whole.frame.equals(pa.table(here.frame)) if not isinstance(here.frame, pa.Table) else whole.frame == here.frame
+    )
 
 
 def test_the_fitted_model_is_an_ordinary_one(here, parts, tmp_path):

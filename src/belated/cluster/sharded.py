@@ -339,7 +339,12 @@ def ranked(values: Any, ranks: Any) -> Any:
     return order_statistics(values.cluster, sorted_rows, np.asarray(ranks) + 1.0)
 
 
+def _average(x: Any, weights: Any) -> float:
+    return float((x * weights).sum() / weights.sum())
+
+
 _OF_ALL: dict[Any, Callable[..., Any]] = {
+    np.average: _average,
     np.bincount: _bincount,
     np.einsum: _einsum,
     np.quantile: _quantile,

@@ -1,4 +1,4 @@
 """What happened, and what was known when: event logs, snapshots, labels and their times.
 
-May import tables and features (a log may hold hashed fields).
+May import tables, cluster and features (a log may hold hashed fields).
 """

@@ -13,6 +13,7 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 
+from belated.cluster.sharded import Sharded, add_up, by_rows
 from belated.data.durations import DAY, parse_duration
 from belated.data.log_columns import (
     ShownInstants,
@@ -28,7 +29,7 @@ from belated.data.log_columns import (
 from belated.data.repeated_exports import read_snapshots
 from belated.data.snapshot import Snapshot
 from belated.data.times import NEVER, TimeColumn, TimeFormat, parse_instant, show_instant
-from belated.features.cluster_table import ClusterTable
+from belated.features.cluster_table import ClusterTable, collect_table
 from belated.features.field_matrix import FieldMatrix
 from belated.notices import logger
 from belated.tables.frames import decoded, open_table, require, take_rows, to_arrow, without_words
@@ -414,10 +415,23 @@ class EventLog:
         """About this share of the rows, drawn at random."""
         if not 0 < share <= 1:
             raise ValueError(f"share={share!r} must be above 0 and at most 1.")
-        keep = np.random.default_rng(seed).uniform(size=len(self)) < share
+        keep = by_rows(_drawn, self._arrival, seed) < share
         if not keep.any():
             raise ValueError(f"share={share!r} of {len(self)} rows leaves none.")
         return self._with(take_rows(self._frame, keep), self._arrival[keep], self._outcome[keep])
+
+    @property
+    def on_cluster(self) -> bool:
+        """Whether its rows are on a cluster."""
+        return isinstance(self._arrival, Sharded)
+
+    def collect(self) -> EventLog:
+        """The same log with its rows brought here from a cluster; itself where they are here."""
+        if not self.on_cluster:
+            return self
+        frame = collect_table(self._frame) if isinstance(self._frame, ClusterTable) else self._frame
+        far: Any = self
+        return self._with(frame, far._arrival.collect(), far._outcome.collect())
 
     def _with(self, frame: Any, arrival: Ints, outcome: Ints) -> EventLog:
         """Other rows or features of the same log."""
@@ -429,7 +443,11 @@ class EventLog:
         return int((self._outcome != NEVER).sum())
 
     def fingerprint(self) -> bytes:
-        """Different for logs that differ in any row, feature or time."""
+        """Different for logs that differ in any row, feature or time; on a cluster, also for other partitions of the same."""
+        if self.on_cluster:
+            table = self._frame.rows if isinstance(self._frame, ClusterTable) else self._frame
+            total = add_up(_fingerprint_in_part, self, table, self._arrival, self._outcome)
+            return hashlib.blake2b(f"{self.features} {self._until} {total}".encode(), digest_size=16).digest()
         digest = hashlib.blake2b(f"{self.features} {self._clock} {self._until}".encode(), digest_size=16)
         for array in (self._arrival, self._outcome):
             digest.update(np.ascontiguousarray(array).data)
@@ -540,6 +558,16 @@ class EventLog:
             delay_micros=np.where(known, delay, NEVER),
             horizon=None if horizon is None else limit / DAY,
         )
+
+
+def _drawn(rows: Any, seed: int) -> Any:
+    """A number between 0 and 1 for each row; of a partition they depend on its rows."""
+    return np.random.default_rng([seed, len(rows), abs(int(rows[:1].sum()))]).uniform(size=len(rows))
+
+
+def _fingerprint_in_part(log: EventLog, table: Any, arrival: Ints, outcome: Ints) -> int:
+    some = EventLog(table, arrival, outcome, log.clock, log.zoned, 0)
+    return int.from_bytes(some.fingerprint(), "big")
 
 
 def _tomorrow() -> int:

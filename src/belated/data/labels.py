@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from belated.cluster.sharded import Sharded
 from belated.data.durations import parse_age
 from belated.tables.refusal import refuse
 from belated.typing import Bools, Floats
@@ -108,7 +109,7 @@ def check_labels(
     positive: Any = 1,
 ) -> Labels:
     """Check labels and times as they enter, and hold them together; ``positive`` is the label where ``y``."""
-    weight = np.ones(len(y)) if sample_weight is None else sample_weight
+    weight = np.ones_like(y, dtype=np.float64) if sample_weight is None else sample_weight
     window, horizon = parse_age(window, "window"), parse_age(horizon, "horizon")
     if window is not None and horizon is not None and horizon < window:
         raise ValueError(
@@ -120,6 +121,10 @@ def check_labels(
         )
     if elapsed is None:
         return Labels(y, weight, window=None, horizon=horizon)
+    if isinstance(elapsed, Sharded):  # of a log, which was checked when it was read
+        ones = np.ones_like(elapsed) if sample_weight is None else sample_weight
+        far: Any = elapsed
+        return Labels(y, ones, far, delay, window if window is not None else horizon, horizon)
     elapsed = _column(elapsed, "elapsed", len(y))
     refuse(
         ~np.isfinite(elapsed), "elapsed", "{count} not finite", elapsed, "Every row needs the time since its arrival."

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from belated.cluster.sharded import Sharded, by_rows
 from belated.data.durations import DAY, parse_budget, parse_duration
 from belated.data.event_log import EventLog
 from belated.data.labels import check_labels
@@ -35,6 +36,7 @@ from belated.evaluation.summary import summarise
 from belated.evaluation.teachers import Teachers
 from belated.evaluation.window import suggest_window
 from belated.evaluation.workers import run_tasks
+from belated.features.cluster_table import ClusterTable
 from belated.features.field_matrix import FieldMatrix
 from belated.methods.base import Method
 from belated.models.base import Model
@@ -180,6 +182,7 @@ def backtest(
         Features to use though they seem to know the outcome (:mod:`belated.evaluation.leaks`); others that do are refused.
     """
     begun = time.monotonic()
+    n_jobs = 1 if log.on_cluster else n_jobs  # the cluster has the processes
     chosen, engines = check_methods(methods), check_models(models, model)
     if l2 is not None and not len(l2):
         raise ValueError("l2 is empty: give at least one value, or leave it out.")
@@ -276,6 +279,10 @@ def _check_group(log: EventLog, group: str | None) -> None:
         return
     if isinstance(log.frame, FieldMatrix):
         raise ValueError(f"group={group!r}: a log of hashed fields has no named columns.")
+    if isinstance(log.frame, ClusterTable):
+        if group not in log.features or log.frame.hashed:
+            raise ValueError(f"group={group!r}: there is no such column; the features are {', '.join(log.features)}.")
+        return
     require(open_table(log.frame, "the log"), [group], "the log")
 
 
@@ -304,12 +311,20 @@ class _Task:
                     f"{when}. Move the cut-offs, or lengthen the lookback."
                 )
         test = log.matured_after(as_of, step, limit)
+        days: Any = (test.as_of_micros - test.elapsed_micros - as_of) / DAY
+        if log.on_cluster:  # of the rows to be predicted, what they are scored by comes here
+            group = None if settings.group is None else by_rows(_texts, test.X.rows, settings.group).collect()
+            y, days = (test.y == 1).collect(), days.collect()
+            return cls(snap.as_of, snap.X, snap.elapsed, snap.delay, final.y == 1, test.X, y, days, group)
         if settings.group is None:
             group = None
         else:
             group = np.array(as_text(nw.from_native(test.X, eager_only=True), settings.group).to_pylist())
-        days = (test.as_of_micros - test.elapsed_micros - as_of) / DAY
         return cls(snap.as_of, snap.X, snap.elapsed, snap.delay, final.y == 1, test.X, test.y == 1, days, group)
+
+
+def _texts(table: Any, name: str) -> NDArray[Any]:
+    return np.array(as_text(nw.from_native(table, eager_only=True), name).to_pylist(), dtype=object)
 
 
 def _run_cutoff(task: _Task, wave: list[Pair], settings: Settings, progress: str) -> CutoffResult:
@@ -337,6 +352,7 @@ def _run_cutoff(task: _Task, wave: list[Pair], settings: Settings, progress: str
                     raise
                 result.failed[pair.name] = str(error)
             else:
+                found = found.collect() if isinstance(found, Sharded) else found
                 result.p[pair.name], result.values[pair.name] = found, fit.value
                 stopped = [w.message for w in unheard if issubclass(w.category, ConvergenceWarning)]
                 if stopped:

@@ -64,6 +64,8 @@ def check_columns(log: EventLog, horizon: int, keep: Sequence[str]) -> None:
     if unknown:
         named = ", ".join(map(repr, unknown))
         raise ValueError(f"keep names {named}, which is no feature; the features are {', '.join(log.features)}.")
+    if log.on_cluster:  # what columns are shows in some of the rows
+        log = log.sample(min(1.0, _MOST_ROWS / len(log))).collect()
     found = [one for one in examine_columns(log, horizon) if one.column not in keep]
     logger.info("columns: %s", [f"{one.column} ({one.kind})" for one in found] or "nothing to say")
     guilty = [one for one in found if one.kind == "leak"]

@@ -12,10 +12,31 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from belated.arrays import look_up
+from belated.cluster.sharded import Sharded, add_up
 from belated.typing import Floats
 
 _POINTS = 400
 _DRAWS = 400
+_MANY = 1_000_000  # positives on a cluster, of which each delay is looked at by itself
+
+
+def _events(delay: Floats, weight: Floats) -> list[tuple[Floats, Floats]]:
+    """Each delay that occurs, and the weight of the rows that have it."""
+    ages, code = np.unique(delay, return_inverse=True)
+    return [(ages, np.bincount(code, weight, len(ages)).astype(np.float64, copy=False))]
+
+
+def _merged(found: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+    (merged,) = _events(*(np.concatenate(part) for part in zip(*found, strict=True)))
+    return merged
+
+
+def _left_before(watched: Floats, weight: Floats, ages: Floats) -> Floats:
+    """The weight of rows that were not watched until each age."""
+    order = np.argsort(watched)
+    found: Floats = np.append(0.0, np.cumsum(weight[order]))[np.searchsorted(watched[order], ages, side="left")]
+    return found
 
 
 @dataclass(frozen=True)
@@ -39,7 +60,7 @@ class DelayCurve:
     def seen(self, age: Floats) -> Floats:
         """Share of all positives that have been seen by each age."""
         ages, share = self.steps
-        return np.append(0.0, share)[np.searchsorted(ages, np.asarray(age) * (1 + 1e-12), side="right")]
+        return look_up(np.append(0.0, share), np.searchsorted(ages, age * (1 + 1e-12), side="right"))
 
     def age_of(self, share: float) -> float:
         """The first age by which this share of all positives has been seen."""
@@ -58,13 +79,12 @@ def delay_curve(
     positive = np.where(np.isnan(delay), np.inf, delay) <= end * (1 + 1e-12)
     if not positive.any():
         raise ValueError("no positive has been seen, so there is nothing to say about delays.")
-    weight = np.ones(len(elapsed)) if weight is None else weight
-    ages, code = np.unique(delay[positive], return_inverse=True)
-    events = np.bincount(code, weight[positive])
+    weight = np.ones_like(elapsed) if weight is None else weight
+    if isinstance(delay, Sharded) and positive.sum() > _MANY:  # as if recorded on a fine grid
+        delay = np.ceil(delay / end * _MANY) * (end / _MANY)
+    ages, events = _merged(add_up(_events, delay[positive], weight[positive]))
     watched = np.where(positive, delay, np.minimum(elapsed, end))
-    order = np.argsort(watched)
-    left_before = np.append(0.0, np.cumsum(weight[order]))[np.searchsorted(watched[order], ages, side="left")]
-    at_risk = weight.sum() - left_before
+    at_risk = weight.sum() - add_up(_left_before, watched, weight, ages)
     left = np.maximum(at_risk - events, 0.5 * weight[positive].min())
     hazard, variance = np.cumsum(np.log(at_risk / left)), np.cumsum(events / (at_risk * left))
     exact = -np.expm1(-hazard)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from belated.cluster.sharded import by_rows
 from belated.data.labels import Labels
 from belated.evaluation.compatibility import require_compatible
 from belated.evaluation.learners import EngineLearner
@@ -28,7 +29,7 @@ class FittedMethod:
     value: float | None
 
     def predict(self, X: Any) -> Floats:
-        p = self.link.probability(self.model.margins(X), self.model.shared_)
+        p = by_rows(self.link.probability, self.model.margins(X), self.model.shared_)
         if not np.isfinite(p).all():
             raise ValueError("some of its probabilities are no numbers.")
         return p

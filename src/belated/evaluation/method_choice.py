@@ -164,11 +164,11 @@ def _share_seen(X: Any, labels: Labels, horizon: float) -> Floats:
     """F(e | x): the share of its positives that each row has shown at its age, by groups of how fast they come."""
     assert labels.elapsed is not None and labels.delay is not None
     group = _speed_groups(X, labels)
-    seen = np.empty(len(group))
+    seen = np.zeros_like(labels.weight)
     for k in np.unique(group):
         mine = group == k
         curve = delay_curve(labels.elapsed[mine], labels.delay[mine], horizon, labels.weight[mine])
-        seen[mine] = curve.seen(labels.elapsed[mine])
+        seen = np.where(mine, curve.seen(labels.elapsed), seen)
     return seen
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from belated.cluster.sharded import Sharded, add_up, by_rows
+from belated.cluster.base import Part
+from belated.cluster.sharded import Sharded, add_up, by_rows, here
 from belated.features.column_encodings import (
     BucketColumn,
     CategoryColumn,
@@ -21,7 +23,7 @@ from belated.features.encoder import TableEncoder
 from belated.features.field_encoder import FieldEncoder
 from belated.features.field_matrix import FieldMatrix
 from belated.features.quantiles import weighted_quantiles
-from belated.tables.frames import open_table, take_rows
+from belated.tables.frames import decoded, open_table, take_rows, to_arrow
 from belated.tables.missing import EMPTY_TEXT, missing_words, words_of
 
 
@@ -51,6 +53,17 @@ class ClusterTable:
     def kept(self) -> ClusterTable:
         """The same, with its rows made once."""
         return ClusterTable(self.rows.kept(), self.columns, self.encoder)
+
+
+def collect_table(table: ClusterTable) -> Any:
+    """The rows, brought here: as an Arrow table, or as hashed fields."""
+    found = table.rows.cluster.total(_rows_on, table.rows)
+    parts = [rows for _, rows in sorted(found, key=lambda pair: pair[0]) if len(rows)]
+    if isinstance(parts[0], FieldMatrix):
+        whole = FieldMatrix(np.concatenate([part.indices for part in parts]), parts[0].n_columns)
+        whole.encoder = table.encoder
+        return whole
+    return pa.concat_tables(parts, promote_options="permissive")
 
 
 def learn_encoder(encoder: TableEncoder, table: ClusterTable, weight: Any) -> TableEncoder:
@@ -101,6 +114,14 @@ def _of_numbers(encoder: TableEncoder, numbers: Any, weight: Any, offset: int) -
 
 
 # On a worker.
+
+
+def _rows_on(part: Part, rows: Any) -> list[Any]:
+    found = here(rows, part)
+    if not isinstance(found, FieldMatrix):
+        frame = open_table(found, "the table", may_be_empty=True)
+        found = pa.table({name: decoded(to_arrow(frame, name)) for name in frame.columns})
+    return [(part.index, found)]
 
 
 def _seen(table: Any, columns: list[str], words: list[str], most: int) -> tuple[Any, Any]:
