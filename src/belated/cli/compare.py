@@ -26,6 +26,7 @@ from belated.models import MODELS, require_installed
 if TYPE_CHECKING:
     from belated.data.event_log import EventLog
 
+_ENOUGH = 200_000  # rows of a log on a cluster that are looked at here
 _ASKED = (
     "horizon",
     "window",
@@ -79,6 +80,11 @@ _ASKED = (
     help="Keep finished cut-offs, to go on after an interrupt.",
 )
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Cut-offs at a time; by default one a core.")
+@click.option(
+    "--engine",
+    metavar="dask|spark[://HOST:PORT]",
+    help="Read and fit Parquet files on workers of Dask or Spark, on this machine or where it says.",
+)
 @friendly
 def compare_command(log: tuple[Path, ...], **options: Any) -> None:
     """Try every correction on LOG's own past, and say which to use.
@@ -143,7 +149,9 @@ def compare_log(
     result = backtest(log, horizon=horizon, group=group, n_jobs=jobs, **asked)
     with out.status("Adding up"):
         summary = result.summary()
-        diagnosis = diagnose(log, horizon=horizon, window=timedelta(days=result.settings.window), group=group)
+        # What is said of delays and columns shows in some of the rows.
+        some = log.sample(min(1.0, _ENOUGH / len(log))).collect() if log.on_cluster else log
+        diagnosis = diagnose(some, horizon=horizon, window=timedelta(days=result.settings.window), group=group)
     summary |= {"name": name, "command": command, "diagnosis": diagnosis.summary()}
     summary["train"] = None if train is None else train(summary)
     show_comparison(summary)

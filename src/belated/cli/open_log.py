@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from belated.cli.engines import check_engine, log_on_engine
 from belated.cli.options import LOG_OPTIONS
 from belated.cli.outputs import may_write
 from belated.cli.terminal import out, plain
@@ -38,6 +39,8 @@ class OpenedLog:
 def open_log(logs: tuple[Path, ...], options: dict[str, Any], to_fit: bool = True) -> OpenedLog:
     """Read the files that options name, guess what they do not, and show the guess; ``to_fit``, with features that can be."""
     _check_durations(options)
+    if options.get("engine"):
+        check_engine(options["engine"], options)
     ingested = _ingested(logs, options)
     if ingested is not None:
         return ingested
@@ -72,6 +75,9 @@ def open_log(logs: tuple[Path, ...], options: dict[str, Any], to_fit: bool = Tru
     arguments: dict[str, Any] = {"features": features, "na": how.na, **{key: options[key] for key in _HOW_TO_READ}}
     if _from_snapshots(options):
         events = _read_snapshots(source, columns, kinds, roles, options, arguments)
+    elif options.get("engine"):
+        arguments |= {**roles, "until": options["until"]}
+        events = log_on_engine(options["engine"], source, outcomes, columns, options["key"], arguments)
     else:
         table = as_categories(source.read(columns, kinds), codes)
         arguments |= {**roles, "until": options["until"]}
@@ -82,7 +88,7 @@ def open_log(logs: tuple[Path, ...], options: dict[str, Any], to_fit: bool = Tru
             second = outcomes.read(list(wanted), kinds)
             events = EventLog.from_frames(table, second, key=options["key"], **arguments)
     events.refuse_future(roles["arrival"], roles.get("outcome", "outcome"))
-    if to_fit:
+    if to_fit and not events.on_cluster:
         _refuse_dates(events.frame, features, source.name)
     _check_outcomes(events, "--outcome" if condition is None else f"--outcome-where {condition.text}")
     for note in events.notes:

@@ -351,6 +351,14 @@ class EventLog:
         """Refuse datetimes after tomorrow: a log holds what has happened. The columns are named for the complaint."""
         if self._clock == "seconds":
             return
+        if self.on_cluster:
+            latest = max(self.last, int(np.where(self._outcome == NEVER, 0, self._outcome).max()))
+            if latest > _tomorrow():
+                raise ValueError(
+                    f"the latest time in the log, {show_instant(latest, self._clock)}, is in the future. Correct such times, or empty the "
+                    f"outcome where it means 'never'."
+                )
+            return
         for name, micros in ((arrival, self._arrival), (outcome, np.where(self._outcome == NEVER, 0, self._outcome))):
             advice = "Correct these times, or empty the outcome where it means 'never'."
             refuse(micros > _tomorrow(), name, "{count} in the future", ShownInstants(micros, self._clock), advice)
@@ -432,6 +440,12 @@ class EventLog:
         frame = collect_table(self._frame) if isinstance(self._frame, ClusterTable) else self._frame
         far: Any = self
         return self._with(frame, far._arrival.collect(), far._outcome.collect())
+
+    def close(self) -> None:
+        """Let a cluster go of the rows that it keeps for this log."""
+        far: Any = self._arrival
+        if self.on_cluster:
+            far.cluster.close()
 
     def _with(self, frame: Any, arrival: Ints, outcome: Ints) -> EventLog:
         """Other rows or features of the same log."""
