@@ -11,8 +11,11 @@ from numpy.testing import assert_allclose
 from partitions import cut, log_in_parts
 
 from belated import DelayedFeedbackClassifier, EventLog, FieldMatrix, LinearModel, TableEncoder, backtest, load
+from belated.cluster.base import HereCluster
 from belated.datasets import simulate_campaigns
 from belated.methods import METHODS
+from belated.models import solver_checkpoints
+from belated.models.cluster_rows import ClusterObjective
 
 COLUMNS = {"arrival": "click_time", "outcome": "conversion_time", "until": "2024-03-01"}
 ASK = {"as_of": "2024-02-10", "horizon": "14d"}
@@ -125,6 +128,32 @@ def test_the_fitted_model_is_an_ordinary_one(here, parts, tmp_path):
     assert "campaign" in clf.feature_names_in_ and len(clf.get_feature_names_out()) == clf.coef_.shape[1]
 
 
+@pytest.mark.parametrize("method", ["nndf", "dfm-piecewise", "fsiw"])
+def test_a_fit_that_was_killed_goes_on(method, parts, here, tmp_path, monkeypatch):
+    monkeypatch.setattr(solver_checkpoints, "_BETWEEN", 0.0)
+    path, seen, evaluate = tmp_path / "fit", [], ClusterObjective.value_and_gradient
+    whole = probabilities(parts, here.frame, method, l2=1e-4)
+
+    def dies(self, theta):
+        seen.append(0)
+        if len(seen) == limit:
+            raise KeyboardInterrupt
+        return evaluate(self, theta)
+
+    monkeypatch.setattr(ClusterObjective, "value_and_gradient", dies)
+    limit = np.inf
+    probabilities(parts, here.frame, method, l2=1e-4)
+    every, limit = len(seen), int(0.8 * len(seen))
+    seen.clear()
+    with pytest.raises(KeyboardInterrupt):
+        probabilities(parts, here.frame, method, l2=1e-4, checkpoint=path)
+    assert list(tmp_path.iterdir())
+    limit = np.inf
+    seen.clear()
+    assert_allclose(probabilities(parts, here.frame, method, l2=1e-4, checkpoint=path), whole, atol=1e-5)
+    assert len(seen) < 0.75 * every and not list(tmp_path.iterdir())
+
+
 def test_nothing_is_left_behind(table):
     far = log_in_parts(cut(table, 2000), **COLUMNS)
     before = [sorted(part.kept) for part in far.times[0].cluster.parts]
@@ -165,3 +194,10 @@ def test_what_a_cluster_does_not_do_yet(parts):
     snap = parts.snapshot(**ASK)
     with pytest.raises(ValueError, match="sample weights"):
         DelayedFeedbackClassifier().fit_snapshot(snap, sample_weight=np.ones(3))
+
+
+def test_partitions_that_no_worker_could_hold_are_refused(table, monkeypatch):
+    monkeypatch.setattr(HereCluster, "worker_memory", lambda self: 100_000)
+    with pytest.raises(ValueError, match=r"partition 1 has .* GiB, and to work on it takes about .* a worker may use"):
+        log_in_parts(cut(table, 1000), **COLUMNS)
+    assert len(log_in_parts(cut(table, *range(20, 5000, 20)), **COLUMNS)) == 5000

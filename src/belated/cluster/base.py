@@ -18,7 +18,7 @@ import numpy as np
 from belated.threads import threads
 
 Work = Callable[["Part", Any], Any]
-_MANY = 10**9  # entries: whether passes use several threads is for the engine to say
+_COPIES = 4  # of a partition: its table, its features, these encoded, and what a pass needs
 
 
 @dataclass
@@ -68,6 +68,23 @@ class Cluster:
         weakref.finalize(kept, self._forgotten.append, kept.number)
         self._keep(kept.number, work, value)
         return kept
+
+    def worker_memory(self) -> int | None:
+        """How many bytes the smallest worker may use, where that is known."""
+        return None
+
+    def check_memory(self) -> None:
+        """Refuse partitions that no worker could hold, before work on them begins."""
+        memory = self.worker_memory()
+        if memory is None:
+            return
+        largest = self.total(_size_on)
+        needed = _COPIES * largest.value[0]
+        if needed > memory:
+            raise ValueError(
+                f"partition {largest.value[1]} has {largest.value[0] / 2**30:.2g} GiB, and to work on it takes about {needed / 2**30:.2g} GiB; a worker may "
+                f"use {memory / 2**30:.2g} GiB. Cut the table into more partitions (repartition), or give workers more memory."
+            )
 
     def _forget(self) -> None:
         gone, self._forgotten[:] = list(self._forgotten), []
@@ -146,6 +163,10 @@ class HereCluster(Cluster):
         self.parts = [without(part, numbers) for part in self.parts]
 
 
+def _size_on(part: Part, value: Any) -> Reduced:
+    return Reduced(max, (part.__sizeof__(), part.index))
+
+
 SOURCE = -1  # the number under which a partition has the rows it was made with
 
 
@@ -154,6 +175,8 @@ def _bytes(value: Any, depth: int = 0) -> int:
         return value.nbytes
     if hasattr(value, "nbytes"):
         return int(value.nbytes)
+    if hasattr(value, "memory_usage"):  # a pandas frame
+        return int(value.memory_usage().sum())
     if depth > 4:
         return 100
     if isinstance(value, tuple | list):

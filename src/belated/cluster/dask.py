@@ -54,6 +54,10 @@ class DaskCluster(Cluster):
             return value
         return self.client.scatter(value, broadcast=True, hash=False)
 
+    def worker_memory(self) -> int | None:
+        limits = [worker["memory_limit"] for worker in self.client.scheduler_info(n_workers=-1)["workers"].values()]
+        return min(limits) if limits and all(limits) else None
+
     def close(self) -> None:
         self.parts = []
 

@@ -82,6 +82,11 @@ class SparkCluster(Cluster):
             if isinstance(gone, Broadcast):
                 gone.unpersist()
 
+    def worker_memory(self) -> int | None:
+        asked = self.context.getConf().get("spark.executor.pyspark.memory")
+        units = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+        return None if not asked else int(float(asked.rstrip("bB")[:-1]) * units.get(asked.rstrip("bB")[-1].lower(), 1))
+
     def close(self) -> None:
         name = self.name
         self.tokens.foreachPartition(lambda rows: shutil.rmtree(_folder(name), ignore_errors=True))

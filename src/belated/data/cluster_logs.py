@@ -78,6 +78,7 @@ def log_on_cluster(
     make: type[EventLog], cluster: Cluster, options: dict[str, Any], until: Any, hash_columns: int | None
 ) -> EventLog:
     """A log of tables that partitions hold; ``options`` are those of ``EventLog.from_frame``."""
+    cluster.check_memory()
     kept = cluster.keep(_read_on, (make, options))
     found = cluster.total(_facts_on, kept)
     if found is None:
@@ -113,6 +114,7 @@ def _joined_log(
     clock, zoned, _, notes = _same(
         {(clock, zoned == "True", (), (note,) if note else ()) for clock, zoned, note in known}
     )
+    cluster.check_memory()
     kept = cluster.keep(_ready_on, (features, words_of(na)))
     latest = max(int(Sharded(cluster, Leaf(kept, 1)).max()), joined.latest)
     return _build(make, kept, cluster, features, (clock, zoned, notes), latest, until, na, hash_columns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import narwhals as nw
@@ -20,6 +21,7 @@ from belated.features.field_matrix import FieldMatrix
 from belated.models.base import Model, require_risk, require_setting
 from belated.models.cluster_rows import encode_on_cluster
 from belated.models.linear_objective import DENSE_BLOCK, Design, LinearObjective, objective_of
+from belated.models.solver_checkpoints import SolverCheckpoint, forget
 from belated.models.sparse_coefficients import SparseCoefficients
 from belated.notices import warn
 from belated.risks.base import Risk
@@ -57,6 +59,9 @@ class LinearModel(Model):
     device : {"cpu", "cuda", "auto"}
         Where to fit. On a GPU (through PyTorch) ``tol`` is relative to the objective, and from 1e-6 up matrix products are
         float32.
+    checkpoint : path, optional
+        The beginning of the names of files in which a long fit keeps how far it is. One whose program was killed goes on from there when the same is asked again;
+        at the end they are removed.
 
     Attributes
     ----------
@@ -73,6 +78,7 @@ class LinearModel(Model):
         A bound on how far ``objective_`` is from the minimum, where the fit ended with one, else NaN.
     """
 
+    checkpoint: str | Path | None = None  # of a model in a file from before there was this parameter
     setting = "l2"
     grid = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
     takes_groups = True
@@ -86,6 +92,7 @@ class LinearModel(Model):
         max_iter: int = 2000,
         encoder: TableEncoder | None = None,
         device: str = "cpu",
+        checkpoint: str | Path | None = None,
     ) -> None:
         self.l2 = l2
         self.fit_intercept = fit_intercept
@@ -93,6 +100,11 @@ class LinearModel(Model):
         self.max_iter = max_iter
         self.encoder = encoder
         self.device = device
+        self.checkpoint = checkpoint
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        return {**state, "checkpoint": None if self.checkpoint is None else str(self.checkpoint)}
 
     def encode(self, X: Any, weight: Floats) -> Design:
         if isinstance(X, ClusterTable):
@@ -114,6 +126,7 @@ class LinearModel(Model):
     def fit(self, encoded: Design, risk: Risk) -> LinearModel:
         require_risk(self, risk)
         self._fit(encoded, _laid_out(encoded, risk), risk, None)
+        forget(self.checkpoint)
         return self
 
     def simplest_first(self, values: Sequence[float]) -> list[float]:
@@ -209,12 +222,15 @@ class LinearModel(Model):
         def solve(smooth: Risk, start: Floats | None, intercept: bool = self.fit_intercept) -> Solution:
             problem = objective_of(rows, smooth, l2, intercept)
             if not smooth.parts:
+                problem = problem if kept is None else kept.watch(problem)
                 return problem.solve(start, self.tol, self.max_iter)
             starts = [None] * len(smooth.parts) if start is None else problem.split(start)
             free = [k in problem.free for k in range(len(smooth.parts))]
             return problem.join([solve(*part) for part in zip(smooth.parts, starts, free, strict=True)])
 
         problem = objective_of(rows, risk, l2, self.fit_intercept)
+        kept = None if self.checkpoint is None else SolverCheckpoint(self.checkpoint, problem)
+        start = start if kept is None or start is not None else kept.start()
         # A step that goes too far is taken back, and what ends in no number is refused below; NumPy need not warn of either.
         with threads(rows.size), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             if risk.non_negative:
