@@ -27,7 +27,7 @@ from belated.cluster.columns import engine_of, with_column
 from belated.data.durations import parse_age
 from belated.data.labels import Labels, check_labels
 from belated.data.snapshot import Snapshot
-from belated.evaluation.compatibility import require_compatible
+from belated.evaluation.compatibility import require_compatible, require_on_cluster
 from belated.evaluation.cross_validation import choose_setting, chosen_value, left_out_risk
 from belated.evaluation.fitting import value_of
 from belated.evaluation.learners import EngineLearner
@@ -209,6 +209,8 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         self.method_ = BL() if auto else clone(resolve_method(self.method))
         engines = self._engines()
         self.model_ = next(iter(engines.values()))
+        if isinstance(X, ClusterTable):
+            require_on_cluster(engines.values())
         if labels.all_final:
             self._check_no_window(auto)
         if (auto or len(engines) > 1) and not labels.all_final:

@@ -10,7 +10,16 @@ import pytest
 from numpy.testing import assert_allclose
 from partitions import cut, log_in_parts
 
-from belated import DelayedFeedbackClassifier, EventLog, FieldMatrix, LinearModel, TableEncoder, backtest, load
+from belated import (
+    BoostingModel,
+    DelayedFeedbackClassifier,
+    EventLog,
+    FieldMatrix,
+    LinearModel,
+    TableEncoder,
+    backtest,
+    load,
+)
 from belated.cluster.base import HereCluster
 from belated.datasets import simulate_campaigns
 from belated.methods import METHODS
@@ -194,6 +203,8 @@ def test_what_a_cluster_does_not_do_yet(parts):
     snap = parts.snapshot(**ASK)
     with pytest.raises(ValueError, match="sample weights"):
         DelayedFeedbackClassifier().fit_snapshot(snap, sample_weight=np.ones(3))
+    with pytest.raises(ValueError, match=r"BoostingModel\(\) cannot be fitted on a cluster.*sample\(0.1\)"):
+        DelayedFeedbackClassifier(model=BoostingModel()).fit_snapshot(snap)
 
 
 def test_partitions_that_no_worker_could_hold_are_refused(table, monkeypatch):

@@ -25,6 +25,7 @@ from belated.data.event_log import EventLog
 from belated.data.labels import check_labels
 from belated.data.times import show_instant
 from belated.evaluation.column_findings import check_columns
+from belated.evaluation.compatibility import require_on_cluster
 from belated.evaluation.cross_validation import Choice, choose_setting, chosen_value
 from belated.evaluation.cutoff_plan import plan_cutoffs
 from belated.evaluation.fitting import fit_method
@@ -182,8 +183,10 @@ def backtest(
         Features to use though they seem to know the outcome (:mod:`belated.evaluation.leaks`); others that do are refused.
     """
     begun = time.monotonic()
-    n_jobs = 1 if log.on_cluster else n_jobs  # the cluster has the processes
     chosen, engines = check_methods(methods), check_models(models, model)
+    if log.on_cluster:
+        require_on_cluster(engines.values())
+        n_jobs = 1  # the cluster has the processes
     if l2 is not None and not len(l2):
         raise ValueError("l2 is empty: give at least one value, or leave it out.")
     seconds = None if budget is None else parse_budget(budget)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from belated.methods.base import Method
 from belated.models.base import Model
+from belated.models.linear import LinearModel
 from belated.risks.losses import resolve_loss
 
 
@@ -29,3 +32,13 @@ def require_compatible(method: Method, model: Model) -> None:
     reason = why_not(method, model)
     if reason is not None:
         raise ValueError(reason)
+
+
+def require_on_cluster(engines: Iterable[Model]) -> None:
+    """Refuse engines that cannot be fitted on rows of a cluster."""
+    for engine in engines:
+        if not isinstance(engine, LinearModel) or engine.device != "cpu":
+            raise ValueError(
+                f"{engine!r} cannot be fitted on a cluster; LinearModel on the CPU can. For others bring some rows here: "
+                f"log.sample(0.1).collect()."
+            )
