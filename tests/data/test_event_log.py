@@ -246,3 +246,11 @@ def test_a_sample_of_a_log(clicks):
             log.sample(share)
     with pytest.raises(ValueError, match="leaves none"):
         log.sample(1e-12)
+
+
+@pytest.mark.parametrize("keys", [[1, 2], [1.0, 2.0], ["a", "b"]])
+def test_a_table_without_any_outcome(keys):
+    arrivals = pd.DataFrame({"id": keys, "at": ["2024-01-01", "2024-01-02"], "x": [1, 2]})
+    outcomes = pd.DataFrame({"id": pd.Series([], dtype=arrivals["id"].dtype), "when": pd.Series([], dtype="str")})
+    log = EventLog.from_frames(arrivals, outcomes, key="id", arrival="at", outcome="when")
+    assert len(log) == 2 and log.positives == 0

@@ -134,7 +134,9 @@ def match_keys(table: nw.DataFrame[Any], events: nw.DataFrame[Any], key: str) ->
     shown = f"{_examples(ours)} in the table of arrivals and {_examples(theirs)} in the table of outcomes"
     ours, theirs = read_keys(ours, key), read_keys(theirs, key)
     refuse_unfit_keys(ours, key, "the table of arrivals")
-    alike = ours.type.equals(theirs.type) or theirs.null_count == len(theirs)
+    if theirs.null_count == len(theirs):  # nothing, of whatever type
+        theirs = pa.nulls(len(theirs), ours.type)
+    alike = ours.type.equals(theirs.type)
     if not alike:  # numbers and text
         ours, theirs = ours.cast(pa.large_string()), theirs.cast(pa.large_string())
     found = pc.index_in(theirs, value_set=ours)
