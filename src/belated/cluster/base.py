@@ -47,8 +47,8 @@ class Cluster:
 
     Parameters
     ----------
-    count : int
-        How many partitions there are.
+    partitions : int
+        How many there are.
     """
 
     def __init__(self, partitions: int) -> None:

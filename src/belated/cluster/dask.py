@@ -37,11 +37,12 @@ class DaskCluster(Cluster):
 
     def _keep(self, number: int, work: Work, value: Any) -> None:
         sent = self._sent(value)
-        self.parts = [self.client.submit(with_kept, part, number, work, sent, pure=False) for part in self.parts]
-        wait(self.parts)
-        for part in self.parts:
+        parts = [self.client.submit(with_kept, part, number, work, sent, pure=False) for part in self.parts]
+        wait(parts)
+        for part in parts:
             if part.status == "error":
                 part.result()  # raises
+        self.parts = parts
 
     def _drop(self, numbers: list[int]) -> None:
         self.parts = [self.client.submit(without, part, numbers, pure=False) for part in self.parts]

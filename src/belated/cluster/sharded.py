@@ -69,7 +69,9 @@ class Sharded(NDArrayOperatorsMixin):
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, int | np.integer):
-            return self._first() if key == 0 else NotImplemented
+            if key != 0:
+                raise IndexError("of rows on a cluster only the first has a place.")
+            return self._first()
         return by_rows(_getitem, self, key)
 
     def astype(self, kind: Any, copy: bool = True) -> Sharded:

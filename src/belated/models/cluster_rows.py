@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from belated.cluster.base import Cluster, Kept, Part, Reduced
-from belated.cluster.sharded import Leaf, Sharded, add_up, by_rows, here
+from belated.cluster.sharded import Sharded, add_up, by_rows, here
 from belated.features.cluster_table import ClusterTable, learn_encoder
 from belated.features.encoder import TableEncoder
 from belated.features.field_matrix import FieldMatrix
@@ -41,9 +41,7 @@ class ClusterRows:
     @classmethod
     def of(cls, table: ClusterTable, encoder: TableEncoder | None, centred: bool) -> ClusterRows:
         """Encode rows, once; all partitions have the same columns in the same order."""
-        made: Any = by_rows(_matrix, table.rows, encoder)
-        cluster = made.cluster
-        matrix = Sharded(cluster, Leaf(cluster.keep(_value, made.node)))
+        matrix: Sharded = by_rows(_matrix, table.rows, encoder).kept()
         n_columns, wide, fields = _of_first(add_up(_kind, matrix))
         center, entry, spread = (None, (0, 1.0), (0, np.inf)) if fields else _moments(matrix, n_columns, centred)
         columns = None
@@ -158,10 +156,6 @@ class ClusterObjective(LinearObjective):
 
 
 # On a worker.
-
-
-def _value(part: Part, node: Any) -> Any:
-    return here(node, part)
 
 
 def _matrix(table: Any, encoder: TableEncoder | None) -> Any:
