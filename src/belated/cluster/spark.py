@@ -6,11 +6,13 @@ puts the partition there anew. Beside it a worker keeps the partition in memory,
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,7 @@ class SparkCluster(Cluster):
         self.tokens = frame.mapInArrow(hold, "partition int").rdd.persist()
         found = sorted(row["partition"] for row in self.tokens.collect())
         super().__init__(len(found))
+        atexit.register(self.close)  # where nobody else does
         self.history: dict[int, Any] = {}  # number: work and value, sent to all
         self.sources: dict[int, Any] = {}  # and here, so that what a value refers to is not forgotten before it
 
@@ -89,8 +92,9 @@ class SparkCluster(Cluster):
 
     def close(self) -> None:
         name = self.name
-        self.tokens.foreachPartition(lambda rows: shutil.rmtree(_folder(name), ignore_errors=True))
-        self.tokens.unpersist()
+        with suppress(Exception):  # the session may be gone, and with it what it held
+            self.tokens.foreachPartition(lambda rows: shutil.rmtree(_folder(name), ignore_errors=True))
+            self.tokens.unpersist()
 
 
 # In a worker.
