@@ -2,13 +2,14 @@
 
 What is done to such an array row by row is written down and not done yet. What needs all rows (a sum, a maximum, counts, quantiles) is done
 then, on every partition, and added up: the result is an ordinary number or array. So a method that is written for arrays of NumPy works on both, as long as it
-looks up by :func:`numpy.take` and makes arrays by :func:`numpy.zeros_like` and its kind.
+looks up by :func:`belated.arrays.look_up` and makes arrays by :func:`numpy.zeros_like` and its kind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from belated.arrays import moved
 from belated.cluster.base import Cluster, Kept, Part, Reduced
 from belated.cluster.selection import order_statistics, weighted_quantiles_of
+
+_serials = count()
 
 
 class Node:
@@ -49,6 +52,7 @@ class Sharded(NDArrayOperatorsMixin):
         self.cluster = cluster
         self.node = node
         self._length: int | None = None
+        self._serial = next(_serials)
 
     def __reduce__(self) -> Any:
         """Sent to a worker it is what to compute there."""
@@ -60,7 +64,7 @@ class Sharded(NDArrayOperatorsMixin):
         if method == "__call__" and keywords.get("out") is None:
             return by_rows(ufunc, *inputs, **keywords)
         if method == "reduce" and keywords.get("axis", 0) in (0, None):
-            return self._extreme(ufunc, keywords.get("initial"))
+            return self._reduced_by(ufunc, keywords.get("initial"))
         return NotImplemented
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
@@ -111,16 +115,13 @@ class Sharded(NDArrayOperatorsMixin):
             return by_rows(np.sum, self, axis=1, keepdims=keepdims)
         return self.cluster.total(_sum_on, (self.node, axis))
 
-    def mean(self) -> float:
-        return float(self.sum() / len(self))
-
     def max(self, initial: Any = None) -> Any:
-        return self._extreme(np.maximum, initial)
+        return self._reduced_by(np.maximum, initial)
 
     def min(self, initial: Any = None) -> Any:
-        return self._extreme(np.minimum, initial)
+        return self._reduced_by(np.minimum, initial)
 
-    def _extreme(self, ufunc: Any, initial: Any) -> Any:
+    def _reduced_by(self, ufunc: Any, initial: Any) -> Any:
         found = self._reduced(ufunc, partial(_if_any, ufunc.reduce))
         if found is None and initial is None:
             raise ValueError("there are no rows.")
@@ -157,7 +158,7 @@ class Sharded(NDArrayOperatorsMixin):
 
     def tobytes(self) -> bytes:
         """Something that is the same for no other array."""
-        return repr(id(self.node)).encode()
+        return repr(self._serial).encode()
 
 
 class _Turned:
@@ -188,13 +189,13 @@ def by_rows(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> A
     return Sharded(cluster, Node(function, arguments, keywords))
 
 
-def several(count: int, function: Callable[..., Any], *arguments: Any) -> tuple[Any, ...]:
+def several(number: int, function: Callable[..., Any], *arguments: Any) -> tuple[Any, ...]:
     """The same for a function with so many results, whose rows may be others than those of the arguments."""
     cluster = _cluster_of(arguments)
     if cluster is None:
         return tuple(function(*arguments))
     kept = cluster.keep(_value_on, Node(function, arguments, {}))
-    return tuple(Sharded(cluster, Leaf(kept, item)) for item in range(count))
+    return tuple(Sharded(cluster, Leaf(kept, item)) for item in range(number))
 
 
 def row_numbers(rows: Any) -> Any:

@@ -11,7 +11,8 @@ import pyarrow as pa
 from belated.cluster.base import SOURCE, Cluster, Kept, Part, Reduced
 from belated.cluster.sharded import Leaf, Sharded
 from belated.data.cluster_joins import ARRIVAL, OUTCOME, Joined
-from belated.data.times import NEVER, TimeFormat, parse_instant, show_instant
+from belated.data.log_columns import feature_names, reach_of
+from belated.data.times import NEVER, TimeFormat
 from belated.features.cluster_table import ClusterTable, hashed
 from belated.notices import logger
 from belated.tables.frames import open_table, to_arrow, without_words
@@ -133,9 +134,7 @@ def _build(
 ) -> EventLog:
     """A log of what partitions keep: features, arrivals and outcomes."""
     clock, zoned, notes = about
-    reach = latest if until is None else parse_instant(until, "until", clock)
-    if reach < latest:
-        raise ValueError(f"until={until!r} is before the latest time in the log, {show_instant(latest, clock)}.")
+    reach = reach_of(until, latest, clock)
     table = ClusterTable(Sharded(cluster, Leaf(kept, 0)), features)
     if hash_columns is not None:
         table = hashed(table, hash_columns, na, 10)
@@ -163,9 +162,10 @@ def _read_on(part: Part, value: Any) -> Any:
     make, options = value
     table = part.kept[SOURCE]
     if not len(table):
-        chosen = _chosen(open_table(table, "the log", may_be_empty=True).columns, options)
-        empty = np.zeros(0, dtype=np.int64)
-        return open_table(table, "the log", may_be_empty=True).select(chosen).to_native(), empty, empty, None
+        frame, empty = open_table(table, "the log", may_be_empty=True), np.zeros(0, dtype=np.int64)
+        others = options["arrival"], options["outcome"]
+        chosen = feature_names(options.get("features"), frame, others, "the log", options.get("outcome_where"))
+        return frame.select(chosen).to_native(), empty, empty, None
     try:
         log = make.from_frame(table, **options)
     except ValueError as error:
@@ -182,12 +182,6 @@ def _ready_on(part: Part, value: Any) -> Any:
     outcome = pa.array(outcome.to_numpy(zero_copy_only=False), from_pandas=True).cast(pa.int64())
     native = without_words(frame.select(features), words).to_native()
     return native, np.asarray(arrival.cast(pa.int64())), np.asarray(outcome.fill_null(NEVER)), None
-
-
-def _chosen(names: Sequence[str], options: dict[str, Any]) -> list[str]:
-    if options.get("features") is not None:
-        return list(options["features"])
-    return [name for name in names if name not in (options["arrival"], options["outcome"])]
 
 
 def _facts_on(part: Part, kept: Any) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +21,10 @@ from belated.data.log_columns import (
     feature_names,
     match_keys,
     notes_on,
+    reach_of,
     read_time_column,
     table_and_counts,
+    tomorrow,
     warn_left_out,
 )
 from belated.data.repeated_exports import read_snapshots
@@ -329,16 +330,7 @@ class EventLog:
         notes: Sequence[str],
     ) -> EventLog:
         latest = max(int(arrivals.micros.max()), latest_outcome)
-        reach = latest if until is None else parse_instant(until, "until", arrivals.clock)
-        if reach < latest:
-            raise ValueError(
-                f"until={until!r} is before the latest time in the log, {show_instant(latest, arrivals.clock)}."
-            )
-        if arrivals.clock != "seconds" and reach > max(latest, _tomorrow()):
-            raise ValueError(
-                f"until={until!r} is in the future, and what happens until then is not known yet: labels would count as final that are "
-                f"not. Leave it out, or give the time when the log was written."
-            )
+        reach = reach_of(until, latest, arrivals.clock)
         words = words_of(na)
         frame = without_words(table.select(list(features)), words).to_native()
         log = cls(frame, arrivals.micros, outcome, arrivals.clock, arrivals.zoned, reach, words, notes)
@@ -353,7 +345,7 @@ class EventLog:
             return
         if self.on_cluster:
             latest = max(self.last, int(np.where(self._outcome == NEVER, 0, self._outcome).max()))
-            if latest > _tomorrow():
+            if latest > tomorrow():
                 raise ValueError(
                     f"the latest time in the log, {show_instant(latest, self._clock)}, is in the future. Correct such times, or empty the "
                     f"outcome where it means 'never'."
@@ -361,7 +353,7 @@ class EventLog:
             return
         for name, micros in ((arrival, self._arrival), (outcome, np.where(self._outcome == NEVER, 0, self._outcome))):
             advice = "Correct these times, or empty the outcome where it means 'never'."
-            refuse(micros > _tomorrow(), name, "{count} in the future", ShownInstants(micros, self._clock), advice)
+            refuse(micros > tomorrow(), name, "{count} in the future", ShownInstants(micros, self._clock), advice)
 
     @property
     def features(self) -> list[str]:
@@ -582,7 +574,3 @@ def _drawn(rows: Any, seed: int) -> Any:
 def _fingerprint_in_part(log: EventLog, table: Any, arrival: Ints, outcome: Ints) -> int:
     some = EventLog(table, arrival, outcome, log.clock, log.zoned, 0)
     return int.from_bytes(some.fingerprint(), "big")
-
-
-def _tomorrow() -> int:
-    return (datetime.now(UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) + DAY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import narwhals as nw
@@ -12,7 +12,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from belated.data.times import TimeColumn, TimeFormat, read_times, refuse_zoneless, show_instant, whether_not_when
+from belated.data.durations import DAY
+from belated.data.times import (
+    TimeColumn,
+    TimeFormat,
+    parse_instant,
+    read_times,
+    refuse_zoneless,
+    show_instant,
+    whether_not_when,
+)
 from belated.notices import warn
 from belated.tables.conditions import Condition
 from belated.tables.frames import decoded, is_text, open_table, require, to_arrow
@@ -218,3 +227,20 @@ def warn_left_out(rows: Bools, keys: Any, key: str, one: str, many: str, advice:
             OutcomeWarning,
             stacklevel=4,
         )
+
+
+def reach_of(until: Any, latest: int, clock: str) -> int:
+    """How far a log reaches, in microseconds: to the latest time in it, or as far as is said."""
+    reach = latest if until is None else parse_instant(until, "until", clock)
+    if reach < latest:
+        raise ValueError(f"until={until!r} is before the latest time in the log, {show_instant(latest, clock)}.")
+    if clock != "seconds" and reach > max(latest, tomorrow()):
+        raise ValueError(
+            f"until={until!r} is in the future, and what happens until then is not known yet: labels would count as final that are "
+            f"not. Leave it out, or give the time when the log was written."
+        )
+    return reach
+
+
+def tomorrow() -> int:
+    return (datetime.now(UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) + DAY

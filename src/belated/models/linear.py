@@ -60,8 +60,8 @@ class LinearModel(Model):
         Where to fit. On a GPU (through PyTorch) ``tol`` is relative to the objective, and from 1e-6 up matrix products are
         float32.
     checkpoint : path, optional
-        The beginning of the names of files in which a long fit keeps how far it is. One whose program was killed goes on from there when the same is asked again;
-        at the end they are removed.
+        The beginning of the names of files in which a long fit by L-BFGS on the CPU keeps how far it is (dual ascent, of which most fits on one machine
+        are, keeps nothing). One whose program was killed goes on from there when the same is asked again; at the end they are removed.
 
     Attributes
     ----------
@@ -229,7 +229,9 @@ class LinearModel(Model):
             return problem.join([solve(*part) for part in zip(smooth.parts, starts, free, strict=True)])
 
         problem = objective_of(rows, risk, l2, self.fit_intercept)
-        kept = None if self.checkpoint is None else SolverCheckpoint(self.checkpoint, problem)
+        kept = (
+            None if self.checkpoint is None or rows.device is not None else SolverCheckpoint(self.checkpoint, problem)
+        )
         start = start if kept is None or start is not None else kept.start()
         # A step that goes too far is taken back, and what ends in no number is refused below; NumPy need not warn of either.
         with threads(rows.size), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
