@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 
 import pytest
@@ -50,7 +49,3 @@ def _spark(master):
     session = builder.getOrCreate()
     session.range(2).count()
     return session
-
-
-def java_version():
-    return subprocess.run(["java", "-version"], capture_output=True, text=True, check=True).stderr.split("\n")[0]

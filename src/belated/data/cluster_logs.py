@@ -137,7 +137,7 @@ def _build(
     reach = reach_of(until, latest, clock)
     table = ClusterTable(Sharded(cluster, Leaf(kept, 0)), features)
     if hash_columns is not None:
-        table = hashed(table, hash_columns, na, 10)
+        table = hashed(table, hash_columns, na)
     arrival, outcome = (Sharded(cluster, Leaf(kept, item)) for item in (1, 2))
     log: EventLog = make(table, arrival, outcome, clock, zoned, reach, na, list(notes))
     logger.info("%r on %d partitions", log, cluster.partitions)

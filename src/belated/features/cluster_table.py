@@ -88,17 +88,21 @@ def learn_encoder(encoder: TableEncoder, table: ClusterTable, weight: Any) -> Ta
     return encoder
 
 
-def hashed(table: ClusterTable, n_columns: int, na: Any, buckets: int, seed: int = 0) -> ClusterTable:
-    """Every column as a hashed field, numbers by the range in which they lie."""
+_BUCKETS = 10  # as many as ingest_parquet makes by default
+
+
+def hashed(table: ClusterTable, n_columns: int, na: Any) -> ClusterTable:
+    """Every column as a hashed field; those that hold fractions are numbers, told apart by the range in which they lie."""
     words = [*EMPTY_TEXT, *words_of(na)]
     kinds, _ = add_up(_seen, table.rows, table.columns, words, 0)
     edges = {}
     for name, kind in zip(table.columns, kinds, strict=True):
         if "number" in kind:
             numbers = by_rows(_numbers, table.rows, name, words)
-            known = ~np.isnan(numbers)
-            edges[name] = weighted_quantiles(numbers[known], np.ones_like(numbers[known]), buckets)
-    encoder = FieldEncoder(table.columns, edges, n_columns, seed, na)
+            known = numbers[~np.isnan(numbers)]
+            if (known % 1.0 != 0.0).any():
+                edges[name] = weighted_quantiles(known, np.ones_like(known), _BUCKETS)
+    encoder = FieldEncoder(table.columns, edges, n_columns, na=na)
     return ClusterTable(by_rows(_fields, table.rows, encoder), table.columns, encoder).kept()
 
 
