@@ -103,7 +103,8 @@ def test_the_objective_is_the_local_one(method, hash_columns, table, here, monke
     for theta in (one.start(), one.start() + rng.normal(0, 0.3, len(one.start()))):
         (value, gradient), (value_far, gradient_far) = one.value_and_gradient(theta), two.value_and_gradient(theta)
         assert_allclose(value_far, value, rtol=1e-12)
-        assert_allclose(gradient_far, gradient, rtol=1e-9, atol=1e-12)
+        # Of delays to the second, what a cell's two ends add to the gradient is large and cancels, up to rounding.
+        assert_allclose(gradient_far, gradient, rtol=1e-9, atol=5e-9)
 
 
 def test_hashed_as_ingested(table, tmp_path):
