@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from partitions import cut, log_in_parts
+from scipy import sparse
 
 from belated import (
     BoostingModel,
@@ -126,6 +127,21 @@ def test_numbers_far_from_zero_and_constants(table):
     for log in (EventLog.from_frame(table, **COLUMNS), log_in_parts(cut(table, 2000), **COLUMNS)):
         found.append(probabilities(log, X, "tw", l2=1e-4, encoder=TableEncoder(numbers="standardise")))
     assert_allclose(*found, atol=1e-5)
+
+
+def test_constants_in_wide_tables_are_left_out(table):
+    rng = np.random.default_rng(0)
+    many = pa.array([f"k{k}" for k in rng.integers(0, 1500, len(table))])
+    table = table.append_column("many", many).append_column("same", pa.array(["x"] * len(table)))
+    found = []
+    for log in (EventLog.from_frame(table, **COLUMNS), log_in_parts(cut(table, 2000), **COLUMNS)):
+        model = LinearModel(l2=1e-3, tol=1e-11, encoder=TableEncoder(max_categories=2000))
+        found.append(DelayedFeedbackClassifier("tw", window=7.0, model=model).fit_snapshot(log.snapshot(**ASK)))
+    assert found[0].coef_.shape[1] > 1000
+    one, two = (np.asarray(sparse.csr_array(clf.coef_).todense()) for clf in found)
+    assert_allclose(one, two, atol=1e-4)
+    (place,) = [k for k, name in enumerate(found[1].get_feature_names_out()) if name == "same=x"]
+    assert two[0, place] == 0.0
 
 
 def test_the_method_is_chosen_alike(here, parts):

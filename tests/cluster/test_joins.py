@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from belated import EventLog, OutcomeWarning
-from belated.data.cluster_joins import ARRIVAL, OUTCOME
-from belated.data.times import NEVER, TimeFormat
+from belated.data.cluster_joins import ARRIVAL, OUTCOME, JoinColumns
+from belated.data.times import NEVER
 
 pytestmark = pytest.mark.cluster
 
@@ -54,12 +54,7 @@ def test_it_is_the_local_join(arrivals, outcomes, keys, zone, parts):
     joined = join_on_dask(
         dd.from_pandas(left, npartitions=parts[0]),
         dd.from_pandas(right, npartitions=parts[1]),
-        "id",
-        "at",
-        "at",
-        ["row"],
-        None,
-        TimeFormat(),
+        JoinColumns("id", "at", "at", ["row"]),
     )
     rows = joined.frame.compute().sort_values("row")
     arrival, outcome = here.times

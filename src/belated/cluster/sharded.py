@@ -300,6 +300,18 @@ def add_up(function: Callable[..., Any], *arguments: Any) -> Any:
 # NumPy's functions of all rows.
 
 
+def weights_by_value(values: Any, weights: Any) -> list[tuple[Any, Any]]:
+    """Each value that occurs, and the weight of the rows that have it: a list, which adds up over partitions."""
+    found, code = np.unique(values, return_inverse=True)
+    return [(found, np.bincount(code, weights, len(found)))]
+
+
+def merge_weights(found: list[tuple[Any, Any]]) -> tuple[Any, Any]:
+    """The same of all rows."""
+    (merged,) = weights_by_value(*(np.concatenate(part) for part in zip(*found, strict=True)))
+    return merged
+
+
 def _bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
     if not minlength:
         minlength = int(np.max(x)) + 1

@@ -18,6 +18,28 @@ KEY, ARRIVAL, OUTCOME, FACTS = "belated key", "belated arrival", "belated outcom
 
 
 @dataclass(frozen=True)
+class JoinColumns:
+    """What of two tables is joined: their columns, which outcomes count, and how times are written."""
+
+    key: str
+    arrival: str
+    outcome: str
+    features: list[str]
+    where: str | None = None
+    how: TimeFormat = TimeFormat()  # noqa: RUF009 (frozen)
+
+    def check(self, arrivals: Any, outcomes: Any) -> None:
+        """Refuse tables without these columns."""
+        for table, kind, names in (
+            (arrivals, "arrivals", (self.key, self.arrival, *self.features)),
+            (outcomes, "outcomes", (self.key, self.outcome)),
+        ):
+            for name in names:
+                if name not in table.columns:
+                    raise ValueError(f"the table of {kind} has no column {name!r}; it has {', '.join(table.columns)}.")
+
+
+@dataclass(frozen=True)
 class Joined:
     """A frame of features with arrival and first outcome in microseconds, and what was found on the way."""
 
@@ -51,19 +73,19 @@ class Joined:
                 )
 
 
-def arrivals_as_numbers(table: Any, key: str, arrival: str, features: list[str], how: TimeFormat) -> pa.Table:
+def arrivals_as_numbers(table: Any, asked: JoinColumns) -> pa.Table:
     """Features, keys as text and arrivals in microseconds; on a worker."""
     frame = open_table(table, "the table of arrivals", may_be_empty=True)
-    native = frame.select(features).to_arrow()
+    native = frame.select(asked.features).to_arrow()
     if not len(frame):
         return _with(native, [], [], "")
-    start = read_time_column(frame, arrival, how)
-    check_arrivals(start, arrival)
-    keys = read_keys(to_arrow(frame, key), key)
+    start = read_time_column(frame, asked.arrival, asked.how)
+    check_arrivals(start, asked.arrival)
+    keys = read_keys(to_arrow(frame, asked.key), asked.key)
     nulls = np.asarray(keys.is_null())
     refuse(
         nulls,
-        key,
+        asked.key,
         "{count} missing in the table of arrivals",
         ["missing"] * len(nulls),
         "Drop these rows or give them keys.",
@@ -71,19 +93,23 @@ def arrivals_as_numbers(table: Any, key: str, arrival: str, features: list[str],
     return _with(native, keys.cast(pa.large_string()), start.micros, _facts(start))
 
 
-def outcomes_as_numbers(table: Any, key: str, outcome: str, where: str | None, how: TimeFormat) -> pa.Table:
+def outcomes_as_numbers(table: Any, asked: JoinColumns) -> pa.Table:
     """Keys as text and outcomes in microseconds; on a worker."""
-    frame, counts = table_and_counts(table, "the table of outcomes", where, may_be_empty=True)
+    frame, counts = table_and_counts(table, "the table of outcomes", asked.where, may_be_empty=True)
     if len(frame) and not counts.all():
         frame = frame.filter(counts.tolist())
     empty = pa.table({})
     if not len(frame):
         return _with(empty, [], [], "", OUTCOME)
-    end = read_time_column(frame, outcome, how)
+    end = read_time_column(frame, asked.outcome, asked.how)
     refuse(
-        end.missing, outcome, "{count} missing in the table of outcomes", ["missing"] * len(end.missing), "Drop them."
+        end.missing,
+        asked.outcome,
+        "{count} missing in the table of outcomes",
+        ["missing"] * len(end.missing),
+        "Drop them.",
     )
-    keys = read_keys(to_arrow(frame, key), key).cast(pa.large_string())
+    keys = read_keys(to_arrow(frame, asked.key), asked.key).cast(pa.large_string())
     return _with(empty, keys, end.micros, _facts(end), OUTCOME)
 
 

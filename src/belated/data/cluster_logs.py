@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from belated.cluster.base import SOURCE, Cluster, Kept, Part, Reduced
 from belated.cluster.sharded import Leaf, Sharded
-from belated.data.cluster_joins import ARRIVAL, OUTCOME, Joined
+from belated.data.cluster_joins import ARRIVAL, OUTCOME, JoinColumns, Joined
 from belated.data.log_columns import feature_names, reach_of
 from belated.data.times import NEVER, TimeFormat
 from belated.features.cluster_table import ClusterTable, hashed
@@ -49,18 +49,13 @@ def log_on_engine(
     features = options.get("features")
     columns = [name for name in frame.columns if name not in (key, *names.values())]
     chosen = columns if features is None else list(features)
-    for name in (key, names["arrival"], *chosen):
-        if name not in frame.columns:
-            raise ValueError(f"the table of arrivals has no column {name!r}; it has {', '.join(frame.columns)}.")
-    for name in (key, names["outcome"]):
-        if name not in outcomes.columns:
-            raise ValueError(f"the table of outcomes has no column {name!r}; it has {', '.join(outcomes.columns)}.")
-    asked = (key, names["arrival"], names["outcome"], chosen, options.get("outcome_where"), how)
+    asked = JoinColumns(key, names["arrival"], names["outcome"], chosen, options.get("outcome_where"), how)
+    asked.check(frame, outcomes)
     if engine == DASK:
         from belated.data.dask_joins import join_on_dask as join
     else:
         from belated.data.spark_joins import join_on_spark as join
-    joined = join(frame, outcomes, *asked)
+    joined = join(frame, outcomes, asked)
     joined.check(key)
     return _joined_log(make, _open(engine, joined.frame), joined, chosen, options.get("na", ()), until, hash_columns)
 

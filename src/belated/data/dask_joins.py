@@ -7,26 +7,25 @@ from typing import Any
 
 import pandas as pd
 
-from belated.data.cluster_joins import ARRIVAL, FACTS, KEY, OUTCOME, Joined, arrivals_as_numbers, outcomes_as_numbers
-from belated.data.times import TimeFormat
+from belated.data.cluster_joins import (
+    ARRIVAL,
+    FACTS,
+    KEY,
+    OUTCOME,
+    JoinColumns,
+    Joined,
+    arrivals_as_numbers,
+    outcomes_as_numbers,
+)
 
 
-def join_on_dask(
-    arrivals: Any,
-    outcomes: Any,
-    key: str,
-    arrival: str,
-    outcome: str,
-    features: list[str],
-    where: str | None,
-    how: TimeFormat,
-) -> Joined:
+def join_on_dask(arrivals: Any, outcomes: Any, asked: JoinColumns) -> Joined:
     """Arrivals with the first outcome of each."""
     from dask.base import compute
 
-    mine = partial(_in_pandas, arrivals_as_numbers, key=key, arrival=arrival, features=features, how=how)
-    theirs = partial(_in_pandas, outcomes_as_numbers, key=key, outcome=outcome, where=where, how=how)
-    left = arrivals.map_partitions(mine, meta=_meta(arrivals._meta[features], ARRIVAL)).persist()
+    mine = partial(_in_pandas, arrivals_as_numbers, asked=asked)
+    theirs = partial(_in_pandas, outcomes_as_numbers, asked=asked)
+    left = arrivals.map_partitions(mine, meta=_meta(arrivals._meta[asked.features], ARRIVAL)).persist()
     right = outcomes.map_partitions(theirs, meta=_meta(outcomes._meta[[]], OUTCOME)).persist()
     pairs = right[[KEY, OUTCOME]].merge(left[[KEY, ARRIVAL]], on=KEY, how="left")
     pairs = pairs.assign(unmatched=pairs[ARRIVAL].isna(), early=pairs[OUTCOME] < pairs[ARRIVAL]).persist()

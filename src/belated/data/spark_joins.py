@@ -9,31 +9,30 @@ import pyarrow as pa
 from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from belated.data.cluster_joins import ARRIVAL, FACTS, KEY, OUTCOME, Joined, arrivals_as_numbers, outcomes_as_numbers
-from belated.data.times import TimeFormat
+from belated.data.cluster_joins import (
+    ARRIVAL,
+    FACTS,
+    KEY,
+    OUTCOME,
+    JoinColumns,
+    Joined,
+    arrivals_as_numbers,
+    outcomes_as_numbers,
+)
 
 
-def join_on_spark(
-    arrivals: Any,
-    outcomes: Any,
-    key: str,
-    arrival: str,
-    outcome: str,
-    features: list[str],
-    where: str | None,
-    how: TimeFormat,
-) -> Joined:
+def join_on_spark(arrivals: Any, outcomes: Any, asked: JoinColumns) -> Joined:
     """Arrivals with the first outcome of each."""
 
     def mine(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            yield from _batches(arrivals_as_numbers(pa.Table.from_batches([batch]), key, arrival, features, how))
+            yield from _batches(arrivals_as_numbers(pa.Table.from_batches([batch]), asked))
 
     def theirs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            yield from _batches(outcomes_as_numbers(pa.Table.from_batches([batch]), key, outcome, where, how))
+            yield from _batches(outcomes_as_numbers(pa.Table.from_batches([batch]), asked))
 
-    left = arrivals.mapInArrow(mine, _schema([arrivals.schema[name] for name in features], ARRIVAL)).persist()
+    left = arrivals.mapInArrow(mine, _schema([arrivals.schema[name] for name in asked.features], ARRIVAL)).persist()
     right = outcomes.mapInArrow(theirs, _schema([], OUTCOME)).persist()
     pairs = right.join(left.select(KEY, ARRIVAL), KEY, "left").persist()
     unmatched, early = pairs.where(f.col(ARRIVAL).isNull()), pairs.where(f.col(OUTCOME) < f.col(ARRIVAL))

@@ -13,23 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from belated.arrays import look_up
-from belated.cluster.sharded import Sharded, add_up
+from belated.cluster.sharded import Sharded, add_up, merge_weights, weights_by_value
 from belated.typing import Floats
 
 _POINTS = 400
 _DRAWS = 400
 _MANY = 1_000_000  # positives on a cluster, of which each delay is looked at by itself
-
-
-def _events(delay: Floats, weight: Floats) -> list[tuple[Floats, Floats]]:
-    """Each delay that occurs, and the weight of the rows that have it."""
-    ages, code = np.unique(delay, return_inverse=True)
-    return [(ages, np.bincount(code, weight, len(ages)).astype(np.float64, copy=False))]
-
-
-def _merged(found: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
-    (merged,) = _events(*(np.concatenate(part) for part in zip(*found, strict=True)))
-    return merged
 
 
 def _left_before(watched: Floats, weight: Floats, ages: Floats) -> Floats:
@@ -82,7 +71,7 @@ def delay_curve(
     weight = np.ones_like(elapsed) if weight is None else weight
     if isinstance(delay, Sharded) and positive.sum() > _MANY:  # as if recorded on a fine grid
         delay = np.ceil(delay / end * _MANY) * (end / _MANY)
-    ages, events = _merged(add_up(_events, delay[positive], weight[positive]))
+    ages, events = merge_weights(add_up(weights_by_value, delay[positive], weight[positive]))
     watched = np.where(positive, delay, np.minimum(elapsed, end))
     at_risk = weight.sum() - add_up(_left_before, watched, weight, ages)
     left = np.maximum(at_risk - events, 0.5 * weight[positive].min())

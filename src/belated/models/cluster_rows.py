@@ -10,18 +10,18 @@ import numpy as np
 from scipy import sparse
 
 from belated.cluster.base import Cluster, Kept, Part, Reduced
-from belated.cluster.sharded import Sharded, add_up, by_rows, here
+from belated.cluster.sharded import Sharded, add_up, by_rows, here, merge_weights
 from belated.features.cluster_table import ClusterTable, learn_encoder
 from belated.features.encoder import TableEncoder
 from belated.features.field_matrix import FieldMatrix
 from belated.models.linear_objective import DENSE_BLOCK, LinearObjective
 from belated.risks.base import Risk
-from belated.solvers.centring import FAR
+from belated.solvers.centring import FAR, with_zeros
 from belated.solvers.preconditioner import Preconditioner
-from belated.solvers.rows import PlainRows, SparseRows
+from belated.solvers.rows import PlainRows, SparseRows, in_increasing_order, most_frequent_first
 from belated.solvers.stopping import Solution
 from belated.tables.frames import open_table
-from belated.typing import Floats, SmallInts
+from belated.typing import Bools, Floats, SmallInts
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,15 @@ class ClusterRows:
         """Encode rows, once; all partitions have the same columns in the same order."""
         matrix: Sharded = by_rows(_matrix, table.rows, encoder).kept()
         n_columns, wide, fields = _of_first(add_up(_kind, matrix))
-        center, entry, spread = (None, (0, 1.0), (0, np.inf)) if fields else _moments(matrix, n_columns, centred)
+        center, idle, entry, spread = (
+            (None, None, (0, 1.0), (0, np.inf)) if fields else _moments(matrix, n_columns, centred)
+        )
         columns = None
         if wide:
-            found, counts = _merged(add_up(_occurring, matrix))
-            order = np.argsort(-np.frexp(counts)[1].astype(np.int8), kind="stable")
-            columns = found[order].astype(np.int32)
+            found, counts = merge_weights(add_up(_occurring, matrix))
+            columns = found[most_frequent_first(counts)].astype(np.int32)
             center = None if center is None else center[columns]
-        rows = by_rows(_design, matrix, columns, center).kept()
+        rows = by_rows(_design, matrix, columns, center, idle).kept()
         width = n_columns if columns is None else len(columns)
         row_sum = fields if fields else None
         return cls(rows, n_columns, columns, width, center, row_sum, entry, spread)
@@ -75,8 +76,7 @@ class ClusterRows:
     def by_number(self) -> tuple[SmallInts, SmallInts]:
         """The columns that occur in increasing order, and the place of each."""
         assert self.columns is not None
-        places = np.argsort(self.columns, kind="stable").astype(np.int32)
-        return self.columns[places], places
+        return in_increasing_order(self.columns)
 
     def take(self, rows: Any) -> ClusterRows:
         return replace(self, rows=by_rows(_take, self.rows, rows))
@@ -176,17 +176,14 @@ def _of_first(found: list[Any]) -> Any:
 
 
 def _occurring(matrix: Any) -> list[tuple[Any, Any]]:
-    return [np.unique(matrix.indices, return_counts=True)]
+    rows = SparseRows.compact(matrix, centred=False)
+    return [(rows.columns, rows.counts)]
 
 
-def _merged(found: list[tuple[Any, Any]]) -> tuple[Any, Any]:
-    columns = np.concatenate([part for part, _ in found])
-    distinct, place = np.unique(columns, return_inverse=True)
-    return distinct, np.bincount(place, np.concatenate([counts for _, counts in found])).astype(np.int64)
-
-
-def _moments(matrix: Sharded, n_columns: int, centred: bool) -> tuple[Floats | None, tuple[int, float], Any]:
-    """The centre of columns far from zero, the largest entry, and the column that varies least."""
+def _moments(
+    matrix: Sharded, n_columns: int, centred: bool
+) -> tuple[Floats | None, Bools | None, tuple[int, float], Any]:
+    """The centre of columns far from zero, which sparse ones of these are constant, the largest entry, and the column that varies least."""
     rows, sums, highest, lowest, dense = add_up(_sums, matrix, n_columns)
     highest, lowest = highest.value, lowest.value
     constant = highest == lowest
@@ -200,8 +197,11 @@ def _moments(matrix: Sharded, n_columns: int, centred: bool) -> tuple[Floats | N
     spread = np.where(constant, np.inf, np.sqrt(variance))
     least = (int(np.argmin(spread)), float(spread.min())) if dense else (0, np.inf)
     if not (centred and far.any()):
-        return None, entry, least
-    return np.where(far, mean, 0.0), entry, least
+        return None, None, entry, least
+    if dense:
+        return np.where(far, mean, 0.0), None, entry, least
+    center = np.where(far & ~constant, mean, 0.0)
+    return center if center.any() else None, far & constant, entry, least
 
 
 def _sums(matrix: Any, n_columns: int) -> Any:
@@ -232,7 +232,11 @@ def _squares(matrix: Any, mean: Floats) -> Floats:
     return off + (n - count) * mean**2
 
 
-def _design(matrix: Any, columns: SmallInts | None, center: Floats | None) -> PlainRows | SparseRows:
+def _design(
+    matrix: Any, columns: SmallInts | None, center: Floats | None, idle: Bools | None
+) -> PlainRows | SparseRows:
+    if idle is not None and idle.any():
+        matrix = with_zeros(matrix, idle)
     if columns is None:
         if center is None or sparse.issparse(matrix):
             return PlainRows(sparse.csr_array(matrix) if sparse.issparse(matrix) else matrix, center)

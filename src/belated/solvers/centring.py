@@ -36,10 +36,15 @@ def without_constants(X: sparse.csr_array, center: Floats) -> tuple[sparse.csr_a
     constant = (center != 0) & _is_constant(X)
     if not constant.any():
         return X, center
-    X = X.copy()
-    X.data[constant[X.indices]] = 0.0
     center = np.where(constant, 0.0, center)
-    return X, center if center.any() else None
+    return with_zeros(X, constant), center if center.any() else None
+
+
+def with_zeros(X: sparse.csr_array, columns: Bools) -> sparse.csr_array:
+    """The same CSR matrix with zeros in some columns."""
+    X = X.copy()
+    X.data[columns[X.indices]] = 0.0
+    return X
 
 
 def _is_constant(X: Any) -> Bools:

@@ -208,8 +208,7 @@ class SparseRows:
         indices, counts_by_part = np.empty_like(rows.indices), np.empty((parts, len(known)), dtype=np.int32)
         row_kernels.rank_columns(rows.indices, words, indices, counts_by_part)
         counts = counts_by_part.sum(axis=0)
-        # Ordered by the number of bits of the count: a finer order would not help the cache.
-        order = np.argsort(-np.frexp(counts)[1].astype(np.int8), kind="stable")
+        order = most_frequent_first(counts)
         columns, place = known[order], np.empty(len(known), dtype=np.int32)
         place[order] = np.arange(len(known), dtype=np.int32)
         row_kernels.renumber(indices, place)
@@ -219,9 +218,7 @@ class SparseRows:
     @cached_property
     def by_number(self) -> tuple[SmallInts, SmallInts]:
         """The columns that occur in increasing order, and the compacted place of each."""
-        # The columns already come as a few increasing runs, one for each number of bits, which a stable sort merges quickly.
-        places = np.argsort(self.columns, kind="stable").astype(np.int32)
-        return self.columns[places], places
+        return in_increasing_order(self.columns)
 
     def __len__(self) -> int:
         return self.n
@@ -337,6 +334,18 @@ class SparseRows:
         # SciPy may sort a matrix in place, so it gets a copy of the values.
         data = np.ones(self.size) if self.data is None else self.data.copy()
         return sparse.csr_array((data, self.indices, indptr), shape=self.shape)
+
+
+def most_frequent_first(counts: Ints) -> Ints:
+    """The order of columns by the number of bits of their counts: a finer one would not help the cache."""
+    return np.argsort(-np.frexp(counts)[1].astype(np.int8), kind="stable")
+
+
+def in_increasing_order(columns: SmallInts) -> tuple[SmallInts, SmallInts]:
+    """Columns sorted, and the place of each before."""
+    # They come as a few increasing runs, one for each number of bits, which a stable sort merges quickly.
+    places = np.argsort(columns, kind="stable").astype(np.int32)
+    return columns[places], places
 
 
 def _lowered(intercept: Floats, coef: Floats, center: Floats | None) -> Floats:
