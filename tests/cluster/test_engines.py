@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
 import warnings
 from contextlib import suppress
@@ -17,6 +16,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from belated import DelayedFeedbackClassifier, EventLog, LinearModel, OutcomeWarning
+from belated.cluster.base import Cluster
 from belated.datasets import simulate_campaigns
 
 pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore")]
@@ -105,9 +105,7 @@ def probabilities(log, X, method, **model):
 
 
 @pytest.mark.parametrize("method", ["bl", "nndf", "dfm-piecewise", "fsiw", "person-period"])
-def test_a_fit_is_the_local_one(method, here, there, engine):
-    if isinstance(engine, OnSpark) and method in ("fsiw", "nndf"):
-        pytest.skip("Dask has done it, and Spark takes a quarter of a second for each sum here")
+def test_a_fit_is_the_local_one(method, here, there):
     assert_allclose(*(probabilities(log, here.frame, method) for log in (here, there)), atol=1e-5)
 
 
@@ -166,6 +164,37 @@ def test_two_tables_are_joined_there(engine, table, tmp_path):
     assert_allclose(*(probabilities(log, here.frame, "tw") for log in (here, far)), atol=1e-5)
 
 
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+@pytest.mark.parametrize("keys", ["numbers", "text"])
+def test_any_two_tables_are_joined_as_they_are_here(engine, keys, zone, tmp_path):
+    """Row for row: few minutes and few keys, so that ties, early, double and unmatched outcomes abound."""
+    if isinstance(engine, OnDask):
+        pytest.skip("test_joins does it for Dask")
+    rng = np.random.default_rng([len(keys), zone is None])
+    start = pd.Timestamp("2024-03-30 22:00")  # near a change of clocks
+
+    def named(numbers):
+        return numbers if keys == "numbers" else np.array([f"k{number}" for number in numbers])
+
+    def minutes(size):
+        found = pd.Series(start + pd.to_timedelta(rng.integers(0, 12, size), unit="min")).astype("datetime64[us]")
+        return found if zone is None else found.dt.tz_localize("UTC").dt.tz_convert(zone)
+
+    arrivals = pd.DataFrame({"id": named(np.arange(300)), "at": minutes(300), "row": np.arange(300)})
+    outcomes = pd.DataFrame({"id": named(rng.integers(0, 330, 400)), "at": minutes(400)})
+    ask = {"key": "id", "arrival": "at", "outcome": "at", "features": ["row"]}
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        far = engine.read(engine.frame(arrivals, tmp_path), engine.frame(outcomes, tmp_path, 2), **ask).collect()
+        here = EventLog.from_frames(arrivals, outcomes, **ask)
+    said = [str(w.message).split(",")[0] for w in told if w.category is OutcomeWarning]
+    assert len(said) == 4 and said[:2] == [text.split(",")[0] for text in said[2:]]
+    order = np.argsort(far.frame["row"].to_numpy())
+    for mine, theirs in zip(here.times, far.times, strict=True):
+        assert mine.tolist() == theirs[order].tolist()
+    assert far.until == here.until and far.zoned == here.zoned
+
+
 def test_bad_rows_are_refused_as_they_are_here(engine, table, tmp_path):
     bad = table.copy()
     bad.loc[len(bad) - 1, "conversion_time"] = pd.Timestamp("2023-01-01")
@@ -185,18 +214,46 @@ def test_bad_rows_are_refused_as_they_are_here(engine, table, tmp_path):
         )
 
 
-def test_a_worker_that_is_killed_costs_time_and_not_the_result(engine, here, there):
+def test_a_worker_that_is_killed_costs_time_and_not_the_result(engine, here, there, monkeypatch):
     expected = probabilities(here, here.frame, "dfm-piecewise")
-    victim, killed = engine.processes()[0], []
+    victim, asked, total = engine.processes()[0], [], Cluster.total
 
-    def kill():
-        time.sleep(1.5)  # in the middle of the fit
-        os.kill(victim, signal.SIGKILL)
-        killed.append(victim)
+    def kill_in_the_middle(self, work, value=None):
+        asked.append(work)
+        if len(asked) == 25:
+            os.kill(victim, signal.SIGKILL)
+        return total(self, work, value)
 
-    thread = threading.Thread(target=kill)
-    thread.start()
+    monkeypatch.setattr(Cluster, "total", kill_in_the_middle)
     found = probabilities(there, here.frame, "dfm-piecewise")
-    thread.join()
-    assert killed and victim not in engine.processes()
+    assert len(asked) > 50 and victim not in engine.processes()
     assert_allclose(found, expected, atol=1e-5)
+    assert repr(there) == repr(here)
+
+
+def test_spark_without_a_direct_line(engine, here, there, monkeypatch):
+    """As where executors cannot reach the driver: each sum is a job."""
+    if isinstance(engine, OnDask):
+        pytest.skip("Dask has its own")
+    from belated.cluster import spark_channel
+
+    cluster = there.times[0].cluster
+    cluster._hang_up()
+    monkeypatch.setattr(spark_channel, "_TO_CONNECT", 0.0)
+    assert there.times[0].max() == here.times[0].max() and not cluster.direct
+    one, two = (log.snapshot(**ASK) for log in (here, there))
+    assert_allclose(two.elapsed.sum(), one.elapsed.sum())
+    assert_allclose(np.sort(two.elapsed.collect()), np.sort(one.elapsed))
+
+
+def test_cores_are_given_back(engine, there):
+    """Other jobs of a session do not wait for long once a fit is over."""
+    if isinstance(engine, OnDask):
+        pytest.skip("Dask has its own")
+    cluster = there.times[0].cluster
+    cluster.direct = True
+    there.times[0].max()
+    assert cluster.channel.open
+    begin = time.monotonic()
+    assert engine.session.range(100).repartition(4).count() == 100
+    assert time.monotonic() - begin < 30 and not cluster.channel.open

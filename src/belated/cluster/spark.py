@@ -1,27 +1,27 @@
 """Partitions on Spark's executors: held by their Python workers, and on the disks beside them.
 
 Spark itself keeps a small token for each partition. It sends work to where a token lies, and makes a token that was lost again from the source, which
-puts the partition there anew. Beside it a worker keeps the partition in memory, and on its disk what took long to make.
+puts the partition there anew. What a worker does with a partition is in :mod:`.spark_worker`. It is asked by :mod:`.spark_channel`, else by a job.
 """
 
 from __future__ import annotations
 
 import atexit
-import os
 import shutil
-import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-import joblib
 from pyspark import Broadcast, cloudpickle
+from pyspark.sql import functions
 
-from belated.cluster.base import SOURCE, Cluster, Part, Work, add_all, worked
+from belated.cluster.base import Cluster, Work, add_all
+from belated.cluster.spark_channel import MOST, Channel, ChannelError
+from belated.cluster.spark_worker import NUMBER, answer, folder_of, hold_rows, sum_over, unpacked
+from belated.notices import logger
 
-_here: dict[tuple[str, int], Part] = {}  # in a worker: the partitions that it holds
 _TRIES = 3
 _LARGE = 50_000  # bytes
 
@@ -36,54 +36,91 @@ class SparkCluster(Cluster):
         name = self.name
 
         def hold(batches: Iterator[Any]) -> Iterator[Any]:
-            yield _hold(name, batches)
+            yield hold_rows(name, batches)
 
-        self.tokens = frame.mapInArrow(hold, "partition int").rdd.persist()
+        numbered = frame.withColumn(NUMBER, functions.spark_partition_id())
+        self.tokens = numbered.mapInArrow(hold, "partition int").rdd.persist()
         found = sorted(row["partition"] for row in self.tokens.collect())
         super().__init__(len(found))
         atexit.register(self.close)  # where nobody else does
-        self.history: dict[int, Any] = {}  # number: work and value, sent to all
+        self.history: dict[int, bytes] = {}  # number: work and value, packed
         self.sources: dict[int, Any] = {}  # and here, so that what a value refers to is not forgotten before it
+        self.broadcasts: dict[int, Broadcast[bytes]] = {}  # of large ones
+        self.channel: Channel | None = None
+        self.slots = min(self.context.defaultParallelism, len(found))
+        speculates = self.context.getConf().get("spark.speculation", "false") == "true"
+        self.direct = self.slots <= MOST and not speculates
+        self.told: set[int] = set()  # numbers that the tasks of the channel know
 
     def _run(self, work: Work, value: Any) -> Any:
-        task = self._sent(work, value)
+        packed = cloudpickle.dumps((work, value))
         try:
-            return add_all(self._results(task))
+            if self.direct:
+                return self._ask(packed)
+        except ChannelError as error:
+            logger.info("Spark: no direct line to the executors (%s), so a job of its own", error)
+            self.direct = self.channel is not None  # it was open before, and a new one may be again
+        self._hang_up()
+        return self._by_job(packed)
+
+    def _ask(self, packed: bytes) -> Any:
+        """By tasks that are there and wait."""
+        if self.channel is None or not self.channel.open:
+            name = self.name
+            self.channel, self.told = None, set()
+            self.channel = Channel(self.context, self.tokens, self.slots, lambda: partial(answer, name, {}))
+        new = {number: sent for number, sent in self.history.items() if number not in self.told}
+        answers = self.channel.ask(cloudpickle.dumps((list(self.history), new, packed)))
+        self.told = set(self.history)
+        if None in answers:
+            raise ChannelError("a partition is elsewhere")
+        return add_all(answer for (answer,) in answers)
+
+    def _hang_up(self) -> None:
+        if self.channel is not None:
+            self.channel.close()
+            self.channel = None
+
+    def _by_job(self, packed: bytes) -> Any:
+        """By a job."""
+        name, history = self.name, {number: self._sent(number) for number in self.history}
+        task = packed if len(packed) < _LARGE else self.context.broadcast(packed)
+
+        def go(rows: Iterator[Any]) -> Iterator[Any]:
+            known = {number: unpacked(sent) for number, sent in history.items()}
+            yield from [sum_over(name, [row["partition"]], known, unpacked(task)) for row in rows]
+
+        try:
+            for _ in range(_TRIES):
+                found = self.tokens.mapPartitions(go).collect()
+                if None not in found:
+                    return add_all(result for (result,) in found)
+                # A partition is neither with the worker that was asked nor on its disk: make them anew.
+                self.tokens.unpersist(blocking=True)
+                self.tokens.persist()
         finally:
             if isinstance(task, Broadcast):
                 task.destroy()
-
-    def _results(self, task: Any) -> list[Any]:
-        name, history = self.name, dict(self.history)
-
-        def go(rows: Iterator[Any]) -> Iterator[Any]:
-            for row in rows:
-                part = _partition(name, row["partition"], history)
-                yield None if part is None else (worked(part, *_received(task)),)
-
-        for _ in range(_TRIES):
-            found = self.tokens.mapPartitions(go).collect()
-            if all(result is not None for result in found):
-                return [result for (result,) in found]
-            # A partition is neither with the worker that was asked nor on its disk: make them anew.
-            self.tokens.unpersist(blocking=True)
-            self.tokens.persist()
         raise RuntimeError("partitions are lost again and again; do the executors come and go?")
 
     def _keep(self, number: int, work: Work, value: Any) -> None:
-        self.history[number], self.sources[number] = self._sent(work, value), (work, value)
+        self.history[number], self.sources[number] = cloudpickle.dumps((work, value)), (work, value)
 
-    def _sent(self, work: Work, value: Any) -> Any:
-        """Work and value as workers get them: large ones once for all tasks of a worker."""
-        packed = cloudpickle.dumps((work, value))
-        return packed if len(packed) < _LARGE else self.context.broadcast(packed)
+    def _sent(self, number: int) -> Any:
+        """Work and value of a step as jobs get them: large ones once for all tasks of a worker."""
+        packed = self.history[number]
+        if len(packed) < _LARGE:
+            return packed
+        if number not in self.broadcasts:
+            self.broadcasts[number] = self.context.broadcast(packed)
+        return self.broadcasts[number]
 
     def _drop(self, numbers: list[int]) -> None:
         for number in numbers:
-            self.sources.pop(number, None)
-            gone = self.history.pop(number, None)
-            if isinstance(gone, Broadcast):
-                gone.unpersist()
+            for kept in (self.sources, self.history):
+                kept.pop(number, None)
+            if number in self.broadcasts:
+                self.broadcasts.pop(number).unpersist()
 
     def worker_memory(self) -> int | None:
         asked = self.context.getConf().get("spark.executor.pyspark.memory")
@@ -93,51 +130,6 @@ class SparkCluster(Cluster):
     def close(self) -> None:
         name = self.name
         with suppress(Exception):  # the session may be gone, and with it what it held
-            self.tokens.foreachPartition(lambda rows: shutil.rmtree(_folder(name), ignore_errors=True))
+            self._hang_up()
+            self.tokens.foreachPartition(lambda rows: shutil.rmtree(folder_of(name), ignore_errors=True))
             self.tokens.unpersist()
-
-
-# In a worker.
-
-
-def _folder(name: str) -> Path:
-    return Path(tempfile.gettempdir()) / f"belated-{os.getuid()}-{name}"
-
-
-def _hold(name: str, batches: Iterator[Any]) -> Any:
-    """Take the rows of a partition from Spark."""
-    import pyarrow as pa
-    from pyspark import TaskContext
-
-    context: Any = TaskContext.get()
-    index = context.partitionId()
-    parts = list(batches)
-    if parts:
-        table = pa.Table.from_batches(parts)
-        folder = _folder(name)
-        folder.mkdir(mode=0o700, exist_ok=True)
-        partial = folder / f"{index}-{uuid.uuid4().hex}"
-        joblib.dump(table, partial)
-        partial.replace(folder / f"{index}.rows")
-        _here[name, index] = Part(index, {SOURCE: table})
-    return pa.RecordBatch.from_pydict({"partition": pa.array([index] if parts else [], pa.int32())})
-
-
-def _received(task: Any) -> Any:
-    return cloudpickle.loads(task.value if isinstance(task, Broadcast) else task)
-
-
-def _partition(name: str, index: int, history: dict[int, Any]) -> Part | None:
-    """A partition with all that it keeps, made again where this worker does not hold it; None where its rows are not on this machine."""
-    part = _here.get((name, index))
-    if part is None:
-        file = _folder(name) / f"{index}.rows"
-        if not file.exists():
-            return None
-        part = _here[name, index] = Part(index, {SOURCE: joblib.load(file)})
-    for number in [number for number in part.kept if number not in history and number != SOURCE]:
-        del part.kept[number]
-    for number, pair in history.items():
-        if number not in part.kept:
-            part.kept[number] = worked(part, *_received(pair))
-    return part

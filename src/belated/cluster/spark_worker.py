@@ -1,0 +1,76 @@
+"""What a Python worker of Spark does for :mod:`.spark`: it holds partitions in memory, and their rows on the disk beside it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import joblib
+import pyarrow as pa
+from pyspark import Broadcast, cloudpickle
+
+from belated.cluster.base import SOURCE, Part, add_all, worked
+
+NUMBER = "belated partition"  # a column; a task that makes a lost partition again may have another number itself
+_here: dict[tuple[str, int], Part] = {}  # the partitions that this worker holds
+
+
+def folder_of(name: str) -> Path:
+    return Path(tempfile.gettempdir()) / f"belated-{os.getuid()}-{name}"
+
+
+def hold_rows(name: str, batches: Iterator[Any]) -> Any:
+    """Take the rows of a partition from Spark."""
+    parts = [batch for batch in batches if len(batch)]
+    index = parts[0][NUMBER][0].as_py() if parts else -1
+    if parts:
+        table = pa.Table.from_batches(parts).drop_columns([NUMBER])
+        folder = folder_of(name)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        partial = folder / f"{index}-{uuid.uuid4().hex}"
+        joblib.dump(table, partial)
+        partial.replace(folder / f"{index}.rows")
+        _here[name, index] = Part(index, {SOURCE: table})
+    return pa.RecordBatch.from_pydict({"partition": pa.array([index] if parts else [], pa.int32())})
+
+
+def unpacked(sent: Any) -> bytes:
+    return sent.value if isinstance(sent, Broadcast) else sent
+
+
+def answer(name: str, history: dict[int, bytes], rows: list[Any], request: bytes) -> Any:
+    """What a task of the channel replies: the sum over its partitions."""
+    alive, new, packed = cloudpickle.loads(request)
+    history.update(new)
+    for number in set(history).difference(alive):
+        del history[number]
+    return sum_over(name, [row["partition"] for row in rows], history, packed)
+
+
+def sum_over(name: str, indices: list[int], history: dict[int, bytes], packed: bytes) -> tuple[Any] | None:
+    """The sum of a function over some partitions; None where one of them is not on this machine."""
+    parts = [_partition(name, index, history) for index in indices]
+    if None in parts:
+        return None
+    work, value = cloudpickle.loads(packed)
+    return (add_all(worked(part, work, value) for part in parts if part is not None),)
+
+
+def _partition(name: str, index: int, history: dict[int, bytes]) -> Part | None:
+    """A partition with all that it keeps, made again where this worker does not hold it; None where its rows are not on this machine."""
+    part = _here.get((name, index))
+    if part is None:
+        file = folder_of(name) / f"{index}.rows"
+        if not file.exists():
+            return None
+        part = _here[name, index] = Part(index, {SOURCE: joblib.load(file)})
+    for number in [number for number in part.kept if number not in history and number != SOURCE]:
+        del part.kept[number]
+    for number, packed in history.items():
+        if number not in part.kept:
+            part.kept[number] = worked(part, *cloudpickle.loads(packed))
+    return part
