@@ -15,8 +15,9 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from belated import DelayedFeedbackClassifier, EventLog, LinearModel, OutcomeWarning
+from belated import BoostingModel, DelayedFeedbackClassifier, EventLog, LinearModel, OutcomeWarning
 from belated.cluster.base import Cluster
+from belated.data.times import NEVER
 from belated.datasets import simulate_campaigns
 
 pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore")]
@@ -107,6 +108,17 @@ def probabilities(log, X, method, **model):
 @pytest.mark.parametrize("method", ["bl", "nndf", "dfm-piecewise", "fsiw", "person-period"])
 def test_a_fit_is_the_local_one(method, here, there):
     assert_allclose(*(probabilities(log, here.frame, method) for log in (here, there)), atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["convdf", "fsiw", "person-period"])
+def test_trees_are_about_the_local_ones(method, here, there):
+    """LightGBM cuts numbers into bins by the rows of one worker; the loss is that of the local fit all the same."""
+    clf = DelayedFeedbackClassifier(method, window=7.0, model=BoostingModel(rounds=30, min_data_in_leaf=50))
+    p, q = (clf.fit_snapshot(log.snapshot(**ASK)).predict_proba(here.frame)[:, 1] for log in (here, there))
+    assert np.corrcoef(p, q)[0, 1] > 0.97 and abs(p.mean() - q.mean()) < 0.01
+    y = np.asarray(here.times[1] != NEVER)
+    mine, theirs = (-np.mean(np.where(y, np.log(r), np.log1p(-r))) for r in (p, q))
+    assert abs(mine - theirs) < 0.01 * mine
 
 
 def test_hashed_fields(engine, table, tmp_path):

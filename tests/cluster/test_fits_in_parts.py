@@ -18,6 +18,7 @@ from belated import (
     EventLog,
     FieldMatrix,
     LinearModel,
+    NetworkModel,
     TableEncoder,
     backtest,
     ingest_parquet,
@@ -59,6 +60,28 @@ def test_every_method(method, here, parts):
     p, q = (probabilities(log, here.frame, method, l2=1e-4) for log in (here, parts))
     # Weibull's likelihood is so flat that rounding alone moves its minimum by as much.
     assert_allclose(p, q, atol=3e-5 if method == "dfm-weibull" else 1e-5)
+
+
+@pytest.mark.parametrize(
+    "method", sorted(set(METHODS) - {"dfm", "nodef", "hazard", "nndf"} - {m for m in METHODS if m.startswith("dfm")})
+)
+def test_trees(method, here, parts):
+    """Of one worker with all rows they are the local ones, up to rounding in sums of gradients."""
+    clf = DelayedFeedbackClassifier(method, window=7.0, model=BoostingModel(rounds=20, min_data_in_leaf=50))
+    p, q = (clf.fit_snapshot(log.snapshot(**ASK)).predict_proba(here.frame)[:, 1] for log in (here, parts))
+    assert_allclose(p, q, atol=1e-6)
+
+
+def test_a_backtest_of_trees(here, parts):
+    ask = {
+        "horizon": "10d",
+        "cutoffs": 2,
+        "methods": ["tw", "stc"],
+        "progress": False,
+        "model": BoostingModel(rounds=15),
+    }
+    one, two = backtest(here, n_jobs=1, **ask), backtest(parts, **ask)
+    assert one.recommend().why == two.recommend().why
 
 
 @pytest.mark.parametrize("method", ["tw", "dfm-piecewise", "fsiw"])
@@ -256,8 +279,13 @@ def test_what_a_cluster_does_not_do_yet(parts):
     snap = parts.snapshot(**ASK)
     with pytest.raises(ValueError, match="sample weights"):
         DelayedFeedbackClassifier().fit_snapshot(snap, sample_weight=np.ones(3))
-    with pytest.raises(ValueError, match=r"BoostingModel\(\) cannot be fitted on a cluster.*sample\(0.1\)"):
+    with pytest.raises(ValueError, match=r"BoostingModel on a cluster needs rounds=.*sample\(0.1\)"):
         DelayedFeedbackClassifier(model=BoostingModel()).fit_snapshot(snap)
+    with pytest.raises(ValueError, match=r"NetworkModel\(\) cannot be fitted on a cluster"):
+        DelayedFeedbackClassifier(model=NetworkModel()).fit_snapshot(snap)
+    for method in ("dfm-piecewise", "hazard", "nndf"):
+        with pytest.raises(ValueError, match=r"sums over rows alone.*use LinearModel"):
+            DelayedFeedbackClassifier(method, model=BoostingModel(rounds=3)).fit_snapshot(snap)
 
 
 def test_partitions_that_no_worker_could_hold_are_refused(table, monkeypatch):

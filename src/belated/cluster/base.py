@@ -43,7 +43,7 @@ class Kept:
 
 
 class Cluster:
-    """Partitions of some rows, wherever they are. An engine writes :meth:`_run` and :meth:`_keep`.
+    """Partitions of some rows, wherever they are. An engine writes :meth:`_run`, :meth:`_run_together`, :meth:`_keep` and :meth:`_drop`.
 
     Parameters
     ----------
@@ -68,6 +68,14 @@ class Cluster:
         weakref.finalize(kept, self._forgotten.append, kept.number)
         self._keep(kept.number, work, value)
         return kept
+
+    def together(self, work: Callable[[list[Part], Any], Any], value: Any = None) -> list[Any]:
+        """What ``work(parts, value)`` gives in every worker, run in all of them at the same time, with the partitions that each holds.
+
+        For what talks among workers itself, as LightGBM does.
+        """
+        self._forget()
+        return self._run_together(work, value)
 
     def worker_memory(self) -> int | None:
         """How many bytes the smallest worker may use, where that is known."""
@@ -94,6 +102,9 @@ class Cluster:
     def _run(self, work: Work, value: Any) -> Any:
         raise NotImplementedError
 
+    def _run_together(self, work: Any, value: Any) -> list[Any]:
+        raise NotImplementedError
+
     def _keep(self, number: int, work: Work, value: Any) -> None:
         raise NotImplementedError
 
@@ -104,7 +115,7 @@ class Cluster:
         """Let go of what the workers keep."""
 
 
-def worked(part: Part, work: Work, value: Any) -> Any:
+def worked(part: Any, work: Callable[[Any, Any], Any], value: Any) -> Any:
     """What a worker does: run a function, by one thread, since there is a worker for each."""
     with threads(0):
         return work(part, value)
@@ -155,6 +166,9 @@ class HereCluster(Cluster):
 
     def _run(self, work: Work, value: Any) -> Any:
         return add_all(worked(part, work, value) for part in self.parts)
+
+    def _run_together(self, work: Any, value: Any) -> list[Any]:
+        return [worked(self.parts, work, value)]
 
     def _keep(self, number: int, work: Work, value: Any) -> None:
         self.parts = [with_kept(part, number, work, value) for part in self.parts]

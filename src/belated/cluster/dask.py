@@ -35,6 +35,19 @@ class DaskCluster(Cluster):
             ]
         return add_all(self.client.gather(results))
 
+    def _run_together(self, work: Any, value: Any) -> list[Any]:
+        wait(self.parts)
+        where = self.client.who_has(self.parts)
+        held: dict[str, list[Any]] = {}
+        for part in self.parts:
+            held.setdefault(min(where[part.key]), []).append(part)
+        results = [
+            self.client.submit(worked, parts, work, value, workers=[worker], allow_other_workers=False, pure=False)
+            for worker, parts in held.items()
+        ]
+        found: list[Any] = self.client.gather(results)
+        return found
+
     def _keep(self, number: int, work: Work, value: Any) -> None:
         sent = self._sent(value)
         parts = [self.client.submit(with_kept, part, number, work, sent, pure=False) for part in self.parts]

@@ -56,25 +56,30 @@ class SparkCluster(Cluster):
         packed = cloudpickle.dumps((work, value))
         try:
             if self.direct:
-                return self._ask(packed)
+                return add_all(self._ask(packed))
         except ChannelError as error:
             logger.info("Spark: no direct line to the executors (%s), so a job of its own", error)
             self.direct = self.channel is not None  # it was open before, and a new one may be again
         self._hang_up()
         return self._by_job(packed)
 
-    def _ask(self, packed: bytes) -> Any:
+    def _run_together(self, work: Any, value: Any) -> list[Any]:
+        if not self.direct:
+            raise ValueError("this needs a direct line to Spark's executors, and there is none: the log says why.")
+        return self._ask(cloudpickle.dumps((work, value)), together=True)
+
+    def _ask(self, packed: bytes, together: bool = False) -> list[Any]:
         """By tasks that are there and wait."""
         if self.channel is None or not self.channel.open:
             name = self.name
             self.channel, self.told = None, set()
             self.channel = Channel(self.context, self.tokens, self.slots, lambda: partial(answer, name, {}))
         new = {number: sent for number, sent in self.history.items() if number not in self.told}
-        answers = self.channel.ask(cloudpickle.dumps((list(self.history), new, packed)))
+        answers = self.channel.ask(cloudpickle.dumps((list(self.history), new, packed, together)))
         self.told = set(self.history)
         if None in answers:
             raise ChannelError("a partition is elsewhere")
-        return add_all(answer for (answer,) in answers)
+        return [answer for (answer,) in answers]
 
     def _hang_up(self) -> None:
         if self.channel is not None:

@@ -44,19 +44,23 @@ def unpacked(sent: Any) -> bytes:
 
 def answer(name: str, history: dict[int, bytes], rows: list[Any], request: bytes) -> Any:
     """What a task of the channel replies: the sum over its partitions."""
-    alive, new, packed = cloudpickle.loads(request)
+    alive, new, packed, together = cloudpickle.loads(request)
     history.update(new)
     for number in set(history).difference(alive):
         del history[number]
-    return sum_over(name, [row["partition"] for row in rows], history, packed)
+    return sum_over(name, [row["partition"] for row in rows], history, packed, together)
 
 
-def sum_over(name: str, indices: list[int], history: dict[int, bytes], packed: bytes) -> tuple[Any] | None:
-    """The sum of a function over some partitions; None where one of them is not on this machine."""
+def sum_over(
+    name: str, indices: list[int], history: dict[int, bytes], packed: bytes, together: bool = False
+) -> tuple[Any] | None:
+    """The sum of a function over some partitions, or its value for all of them ``together``; None where one is not on this machine."""
     parts = [_partition(name, index, history) for index in indices]
     if None in parts:
         return None
     work, value = cloudpickle.loads(packed)
+    if together:
+        return (worked(parts, work, value),)
     return (add_all(worked(part, work, value) for part in parts if part is not None),)
 
 

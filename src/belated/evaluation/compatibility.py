@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from belated.methods.base import Method
 from belated.models.base import Model
+from belated.models.boosting import BoostingModel
 from belated.models.linear import LinearModel
 from belated.risks.losses import resolve_loss
 
@@ -37,8 +38,13 @@ def require_compatible(method: Method, model: Model) -> None:
 def require_on_cluster(engines: Iterable[Model]) -> None:
     """Refuse engines that cannot be fitted on rows of a cluster."""
     for engine in engines:
-        if not isinstance(engine, LinearModel) or engine.device != "cpu":
+        trees = isinstance(engine, BoostingModel)
+        if trees and engine.rounds is None:
             raise ValueError(
-                f"{engine!r} cannot be fitted on a cluster; LinearModel on the CPU can. For others bring some rows here: "
+                "BoostingModel on a cluster needs rounds=, a number: to choose it takes many fits. Choose it on some of the rows, log.sample(0.1).collect()."
+            )
+        if not trees and (not isinstance(engine, LinearModel) or engine.device != "cpu"):
+            raise ValueError(
+                f"{engine!r} cannot be fitted on a cluster; LinearModel on the CPU can, and BoostingModel. For others bring some rows here: "
                 f"log.sample(0.1).collect()."
             )

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from belated.cluster.base import Part
+from belated.cluster.base import Part, Reduced
 from belated.cluster.sharded import Sharded, add_up, by_rows, here
+from belated.features.codes import CodeEncoder, weights_of_categories
 from belated.features.column_encodings import (
     BucketColumn,
     CategoryColumn,
@@ -88,6 +89,14 @@ def learn_encoder(encoder: TableEncoder, table: ClusterTable, weight: Any) -> Ta
     return encoder
 
 
+def learn_codes(encoder: CodeEncoder, table: ClusterTable, weight: Any) -> CodeEncoder:
+    """The same of the order of categories."""
+    words = [*EMPTY_TEXT, *words_of(encoder.na)]
+    found: Reduced = add_up(_weights_of_categories, table.rows, weight, words)
+    encoder.set_weights(found.value)
+    return encoder
+
+
 _BUCKETS = 10  # as many as ingest_parquet makes by default
 
 
@@ -146,6 +155,24 @@ def _seen(table: Any, columns: list[str], words: list[str], most: int) -> tuple[
             kinds.append({"number"})
             values.append(set())
     return tuple(kinds), tuple(values)
+
+
+def _weights_of_categories(X: Any, weight: Any, words: list[str]) -> Reduced | None:
+    return Reduced(_merged, weights_of_categories(X, weight, words)) if len(X) else None
+
+
+def _merged(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Weights of categories by column; a column that holds numbers somewhere is one of numbers."""
+    merged: dict[str, Any] = {}
+    for name, mine in one.items():
+        theirs = other[name]
+        if mine is None or theirs is None:
+            merged[name] = None
+            continue
+        merged[name] = dict(mine)
+        for value, weight in theirs.items():
+            merged[name][value] = merged[name].get(value, 0.0) + weight
+    return merged
 
 
 def _numbers(table: Any, name: str, words: list[str]) -> Any:

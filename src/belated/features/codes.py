@@ -53,16 +53,15 @@ class CodeEncoder(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> CodeEncoder:
         """Learn the order of categories; ``y`` is not looked at, and weights count as repetitions."""
-        columns = _columns(X, [*EMPTY_TEXT, *words_of(self.na)])
-        self.feature_names_in_ = np.array(list(columns), dtype=object)
-        self.n_features_in_ = len(columns)
-        self.codes_ = {}
-        weight = None
-        for name, values in columns.items():
-            if weight is None:
-                rows = np.zeros(len(values))
-                weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
-            self.codes_[name] = _places(values, weight) if _holds_categories(values) else None
+        rows = np.zeros(len(X) if isinstance(X, FieldMatrix) else len(open_table(X, "X")))
+        weight = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+        return self.set_weights(weights_of_categories(X, weight, [*EMPTY_TEXT, *words_of(self.na)]))
+
+    def set_weights(self, weights: dict[str, dict[Any, float] | None]) -> CodeEncoder:
+        """Take the order of categories from the weight of each, by column, None being a missing one; None for a column of numbers."""
+        self.feature_names_in_ = np.array(list(weights), dtype=object)
+        self.n_features_in_ = len(weights)
+        self.codes_ = {name: None if often is None else _places(often) for name, often in weights.items()}
         return self
 
     def transform(self, X: Any) -> Floats:
@@ -99,18 +98,30 @@ def _holds_categories(values: Any) -> bool:
     return isinstance(values, np.ndarray) or is_category(values)
 
 
-def _places(values: Any, weight: Floats) -> tuple[Any, Any]:
-    """Sorted values, and places in the order of frequency; of equally frequent ones the first sorted comes first."""
+def weights_of_categories(X: Any, weight: Floats, words: list[str]) -> dict[str, dict[Any, float] | None]:
+    """Of each column of categories the weight of each value, None being a missing one; None of a column of numbers."""
+    return {
+        name: _weights(values, weight) if _holds_categories(values) else None
+        for name, values in _columns(X, words).items()
+    }
+
+
+def _weights(values: Any, weight: Floats) -> dict[Any, float]:
     if isinstance(values, np.ndarray):
         seen, code = np.unique(values, return_inverse=True)
-    else:
-        text = values.cast(pa.large_string())
-        seen = sorted(value for value in text.unique().to_pylist() if value is not None)  # type: ignore[assignment]
-        code = np.asarray(pc.index_in(text, value_set=pa.array(seen, pa.large_string())).fill_null(len(seen)))
-    often = np.bincount(code, weight, len(seen) + 1)
+        return dict(zip(seen.tolist(), np.bincount(code, weight).tolist(), strict=True))
+    coded = values.cast(pa.large_string()).dictionary_encode(null_encoding="encode")
+    often = np.bincount(np.asarray(coded.indices), weight, len(coded.dictionary))
+    return dict(zip(coded.dictionary.to_pylist(), often.tolist(), strict=True))
+
+
+def _places(weights: dict[Any, float]) -> tuple[Any, Any]:
+    """Sorted values, and places in the order of frequency; of equally frequent ones the first sorted comes first, a missing one last."""
+    seen = sorted(value for value in weights if value is not None)
+    often = np.array([weights[value] for value in seen] + [weights.get(None, 0.0)])
     places = np.empty(len(often), dtype=np.int64)
     places[np.argsort(-often, kind="stable")] = np.arange(len(often))
-    return seen, places
+    return np.array(seen) if seen and not isinstance(seen[0], str) else seen, places
 
 
 def _look_up(values: Any, name: str, codes: tuple[Any, Any]) -> Floats:

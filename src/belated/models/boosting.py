@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from scipy import sparse
 
+from belated.cluster.sharded import by_rows
+from belated.features.cluster_table import ClusterTable
 from belated.features.codes import CodeEncoder
 from belated.features.field_matrix import FieldMatrix
 from belated.models.base import Model, require_number, require_risk, require_setting, require_whole
 from belated.models.boosting_params import check_params
 from belated.models.boosting_rounds import BoostingRows, Rounds, import_lightgbm, threads_for, with_column
+from belated.models.cluster_boosting import ClusterBoostingRows, encode_for_trees, margins_for_groups, path_on_cluster
 from belated.models.tree_text import rewritten
 from belated.notices import progress_bar
 from belated.risks.base import Risk
@@ -103,13 +107,15 @@ class BoostingModel(Model):
     def encode(self, X: Any, weight: Floats) -> BoostingRows:
         import_lightgbm()
         self._check()
+        if isinstance(X, ClusterTable):
+            return encode_for_trees(self, X, weight)  # type: ignore[return-value]
         self.encoder_ = None
         if isinstance(X, FieldMatrix) or nw.dependencies.is_into_dataframe(X):
             self.encoder_ = CodeEncoder().fit(X, sample_weight=weight)
         return BoostingRows(self._matrix(X), X, weight)
 
     def transform(self, X: Any) -> BoostingRows:
-        return X if isinstance(X, BoostingRows) else BoostingRows(self._matrix(X), X)
+        return X if isinstance(X, BoostingRows | ClusterTable) else BoostingRows(self._matrix(X), X)  # type: ignore[return-value]
 
     def _matrix(self, X: Any) -> Any:
         if self.encoder_ is not None:
@@ -141,6 +147,9 @@ class BoostingModel(Model):
         self, encoded: BoostingRows, risk: Risk, values: Sequence[float], first: bool = True
     ) -> Iterator[BoostingModel]:
         """Of a risk that has no parts, or is one, the first or another."""
+        if isinstance(encoded, ClusterBoostingRows):
+            yield from path_on_cluster(self, encoded, risk, values, first)
+            return
         learning = Rounds(self, encoded, risk, constrained=first)
         with progress_bar(f"{type(self).__name__}: rounds", int(max(values)), self.progress and first) as advance:
             for value in self.simplest_first(values):
@@ -162,6 +171,8 @@ class BoostingModel(Model):
         return round(value * factor**0.5)  # more rows bear more rounds
 
     def margins(self, X: Any) -> Floats:
+        if isinstance(X, ClusterTable):
+            return by_rows(partial(_margins, self), X.rows)
         rows = self.transform(X)
         matrix, n = rows.matrix, rows.matrix.shape[0]
         if self.groups_:
@@ -184,7 +195,11 @@ class BoostingModel(Model):
     def auxiliary_margin(
         self, encoded: BoostingRows, risk: Risk, rows: Bools, groups: Ints, new_groups: Ints
     ) -> Floats:
-        learning = Rounds(self, encoded.take(rows).with_groups(groups), risk, constrained=False)
+        some = encoded.take(rows).with_groups(groups)
+        if isinstance(encoded, ClusterBoostingRows):
+            (fitted,) = path_on_cluster(self, some, risk, [_AUXILIARY_ROUNDS], first=False)
+            return margins_for_groups(fitted, encoded, new_groups)
+        learning = Rounds(self, some, risk, constrained=False)
         for _ in range(_AUXILIARY_ROUNDS):
             learning.one_round()
         return learning.model(_AUXILIARY_ROUNDS)._raw(0, with_column(encoded.matrix, new_groups.astype(np.float64)))
@@ -255,3 +270,8 @@ class BoostingModel(Model):
         for name in ("feature_fraction", "bagging_fraction"):
             require_number(self, name, 0.0, 1.0)
         check_params(self.params)
+
+
+def _margins(model: BoostingModel, X: Any) -> Floats:
+    """On a worker."""
+    return model.margins(X) if len(X) else np.zeros((0, model.groups_ or len(model.base_)))

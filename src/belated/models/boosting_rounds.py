@@ -14,7 +14,7 @@ from belated.extras import MissingExtra, needs
 from belated.features.codes import CodeEncoder
 from belated.models.linear import LinearModel
 from belated.notices import quietly
-from belated.risks.base import Risk
+from belated.risks.base import EMPTY, Risk
 from belated.tables.frames import array_as_table
 from belated.typing import Bools, Floats, Ints
 
@@ -77,27 +77,52 @@ def with_column(matrix: Any, column: Floats) -> Any:
     return np.column_stack([matrix, column])
 
 
+@dataclass(frozen=True)
+class Among:
+    """Of rows of which those at hand are some: a first guess, how many cost something, and LightGBM's parameters to reach the others."""
+
+    levels: Floats
+    rows: int
+    network: dict[str, Any]
+    increasing: bool  # whether margins may only rise with the group
+
+
+def in_groups(rows: BoostingRows, risk: Risk) -> tuple[BoostingRows, Risk, Floats]:
+    """Rows as they occur in groups, their risk, and the levels of the groups, where they do; else what is given."""
+    found = risk.occurrences
+    if found is None:
+        return rows, risk, np.zeros(0)
+    rows = rows.take(found.row).with_groups(found.group)
+    if found.increasing:
+        # What may only rise is the margin with its level, and trees that are to be monotone must see the sum.
+        return rows, found.risk.without_offset(), found.levels
+    return rows, found.risk, np.zeros(found.count)
+
+
 class Rounds:
     """A sequence of rounds: one tree for each margin that has trees, then a step of the shared parameters."""
 
-    def __init__(self, engine: BoostingModel, rows: BoostingRows, risk: Risk, constrained: bool = True) -> None:
+    def __init__(
+        self,
+        engine: BoostingModel,
+        rows: BoostingRows,
+        risk: Risk,
+        constrained: bool = True,
+        among: Among | None = None,
+    ) -> None:
         self.engine, self.constrained, self.occurrences = engine, constrained, risk.occurrences
-        self.group_levels = np.zeros(0)
-        if risk.occurrences is not None:
-            found = risk.occurrences
-            rows, risk = rows.take(found.row).with_groups(found.group), found.risk
-            self.group_levels = np.zeros(found.count)
-            if found.increasing:
-                # What may only rise is the margin with its level, and trees that are to be monotone must see the sum.
-                risk, self.group_levels = found.risk.without_offset(), found.levels
-        levels, shared = risk.start()
-        active = _active(risk, levels, shared, rows.matrix.shape[0])
+        found = risk.occurrences
+        self.increasing = bool(found is not None and found.increasing) if among is None else among.increasing
+        rows, risk, self.group_levels = in_groups(rows, risk)
+        self.network = {} if among is None else among.network
+        levels, shared = risk.start() if among is None else (among.levels, EMPTY)
+        active = active_rows(risk, levels, shared, rows.matrix.shape[0])
         self.delay = self._delay_margin(rows, risk)
         if not active.all():
             rows, risk = rows.take(active), risk.take(active)
         self.rows, self.risk, self.base, self.shared, self.done = rows, risk, levels.copy(), shared, 0
         self.shared_curvature = risk.shared_curvature()
-        self.scale = float(rows.matrix.shape[0])
+        self.scale = float(rows.matrix.shape[0] if among is None else among.rows)
         self.margins = np.tile(levels, (rows.matrix.shape[0], 1))
         if self.delay is not None:
             k, model, values = self.delay
@@ -131,8 +156,12 @@ class Rounds:
             params = self._params(simple and engine.delay_model == "shallow", first=k == 0)
             try:
                 if dataset is None:
-                    dataset = lightgbm.Dataset(self.rows.matrix, params=params, **self._columns()).construct()
-                sequence.append(lightgbm.Booster(params, dataset) if _has_splits(dataset) else None)
+                    dataset = lightgbm.Dataset(self.rows.matrix, params=params, **self._columns())
+                    if not self.network:
+                        dataset.construct()
+                # Where there are several workers, they agree on the bins of each column when a booster is made.
+                booster = lightgbm.Booster(params, dataset) if self.network or _has_splits(dataset) else None
+                sequence.append(booster)
             except lightgbm.basic.LightGBMError as error:
                 raise ValueError(f"LightGBM refuses these rows or parameters: {error}") from None
         return sequence
@@ -150,7 +179,7 @@ class Rounds:
             "metric": "none",
             "learning_rate": engine.learning_rate,
             "num_leaves": engine.num_leaves,
-            "min_data_in_leaf": min(engine.min_data_in_leaf, max(self.rows.matrix.shape[0] // 20, 1)),
+            "min_data_in_leaf": min(engine.min_data_in_leaf, max(int(self.scale) // 20, 1)),
             "feature_fraction": engine.feature_fraction,
             "bagging_fraction": engine.bagging_fraction,
             "bagging_freq": int(engine.bagging_fraction < 1),
@@ -165,11 +194,11 @@ class Rounds:
         constraints = self._constraints() if first and self.constrained else None
         if constraints is not None:
             params["monotone_constraints"] = constraints
-        return {**params, **(_SHALLOW if shallow else {}), **(engine.params or {})}
+        return {**params, **(_SHALLOW if shallow else {}), **(engine.params or {}), **self.network}
 
     def _constraints(self) -> list[int] | None:
         width, monotone = self.rows.matrix.shape[1], self.engine.monotone
-        age = bool(self.occurrences is not None and self.occurrences.increasing)
+        age = self.increasing
         if monotone is None and not age:
             return None
         own = width - self.rows.has_group
@@ -242,7 +271,7 @@ class Rounds:
         return found
 
 
-def _active(risk: Risk, levels: Floats, shared: Floats, rows: int) -> Bools:
+def active_rows(risk: Risk, levels: Floats, shared: Floats, rows: int) -> Bools:
     """Rows that cost something; the others would only fill leaves."""
     margins = np.tile(levels, (rows, 1))
     gradient = risk.value_and_gradient(margins, shared)[1]
