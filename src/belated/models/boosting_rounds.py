@@ -79,11 +79,12 @@ def with_column(matrix: Any, column: Floats) -> Any:
 
 @dataclass(frozen=True)
 class Among:
-    """Of rows of which those at hand are some: a first guess, how many cost something, and LightGBM's parameters to reach the others."""
+    """Of rows of which those at hand are some: a first guess, how many cost something, LightGBM's parameters to reach the others."""
 
     levels: Floats
     rows: int
     network: dict[str, Any]
+    sample: Any  # some of all rows, as a matrix
     increasing: bool  # whether margins may only rise with the group
 
 
@@ -114,7 +115,8 @@ class Rounds:
         found = risk.occurrences
         self.increasing = bool(found is not None and found.increasing) if among is None else among.increasing
         rows, risk, self.group_levels = in_groups(rows, risk)
-        self.network = {} if among is None else among.network
+        self.network: dict[str, Any] = {} if among is None else among.network
+        self.sample: Any = None if among is None else among.sample
         levels, shared = risk.start() if among is None else (among.levels, EMPTY)
         active = active_rows(risk, levels, shared, rows.matrix.shape[0])
         self.delay = self._delay_margin(rows, risk)
@@ -155,16 +157,21 @@ class Rounds:
                 continue
             params = self._params(simple and engine.delay_model == "shallow", first=k == 0)
             try:
-                if dataset is None:
-                    dataset = lightgbm.Dataset(self.rows.matrix, params=params, **self._columns())
-                    if not self.network:
-                        dataset.construct()
-                # Where there are several workers, they agree on the bins of each column when a booster is made.
-                booster = lightgbm.Booster(params, dataset) if self.network or _has_splits(dataset) else None
-                sequence.append(booster)
+                dataset = self._dataset(params) if dataset is None else dataset
+                sequence.append(lightgbm.Booster(params, dataset) if _has_splits(dataset) else None)
             except lightgbm.basic.LightGBMError as error:
                 raise ValueError(f"LightGBM refuses these rows or parameters: {error}") from None
         return sequence
+
+    def _dataset(self, params: dict[str, Any]) -> Any:
+        import lightgbm
+
+        alone = {name: value for name, value in params.items() if name not in self.network}
+        if self.sample is None:
+            return lightgbm.Dataset(self.rows.matrix, params=params, **self._columns()).construct()
+        # Bins of a sample of all rows, which every worker has: those of its own rows would miss what only others have.
+        bins = lightgbm.Dataset(self.sample, params=alone, **self._columns()).construct()
+        return lightgbm.Dataset(self.rows.matrix, params=alone, reference=bins, **self._columns()).construct()
 
     def _columns(self) -> dict[str, Any]:
         encoder = self.engine.encoder_

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from belated.models.boosting import BoostingModel
 
 _TRIES = 3
+_SAMPLE = 100_000  # rows by which numbers are cut into bins
 _MINUTES = 2  # that a worker waits for another one
 
 
@@ -81,13 +82,15 @@ def _trained(
     occurs = risk.occurrences
     levels = (risk if occurs is None else occurs.risk.without_offset() if occurs.increasing else occurs.risk).start()[0]
     count, width = add_up(_active_on, encoded.rows, risk, levels)
+    step = max(-(-count // _SAMPLE), 1)
+    sample = _stacked(add_up(_sample_on, encoded.rows, risk, levels, step))
     problem = encoded.cluster.keep(_problem_on, (encoded.rows, risk))
     for tried in range(_TRIES):
         found = encoded.cluster.together(_address, (problem, _home(encoded.cluster)))
         machines = {number: address for number, address in found if number is not None}
         try:
             logger.info("LightGBM on %d workers, %d rows, %d rounds", len(machines), count, rounds)
-            told = (problem, model, first, levels, count, rounds, machines)
+            told = (problem, model, first, levels, count, sample, rounds, machines)
             texts = encoded.cluster.together(_train, told)
             return next(text for text in texts if text is not None), levels, width[0]
         except Exception as error:  # a worker that is lost takes the others' connections with it
@@ -154,6 +157,17 @@ def _active_on(rows: BoostingRows, risk: Risk, levels: Floats) -> tuple[int, lis
     return int(active_rows(risk, levels, EMPTY, n).sum()) if n else 0, [width]
 
 
+def _sample_on(rows: BoostingRows, risk: Risk, levels: Floats, step: int) -> list[Any]:
+    """Every so many of the rows that cost something."""
+    rows, risk, _ = in_groups(rows, risk)
+    n = rows.matrix.shape[0]
+    return [rows.matrix[active_rows(risk, levels, EMPTY, n)][::step]] if n else []
+
+
+def _stacked(matrices: list[Any]) -> Any:
+    return sparse.vstack(matrices, format="csr") if sparse.issparse(matrices[0]) else np.concatenate(matrices)
+
+
 def _address(parts: list[Part], value: Any) -> tuple[int | None, tuple[str, int]]:
     """A name of this worker, None where it has no rows, and where others find it."""
     problem, home = value
@@ -173,7 +187,7 @@ def _name(parts: list[Part]) -> int:
 
 def _train(parts: list[Part], value: Any) -> str | None:
     """The rounds, with other workers at the same time; all of them get the same trees, and the first gives them."""
-    problem, engine, first, levels, count, rounds, machines = value
+    problem, engine, first, levels, count, sample, rounds, machines = value
     name = _name(parts)
     if name not in machines:
         return None
@@ -190,10 +204,9 @@ def _train(parts: list[Part], value: Any) -> str | None:
     found = [part.kept[problem.number] for part in parts]
     found = [one for one in found if one[0].matrix.shape[0]]
     matrices = [one[0].matrix for one in found]
-    matrix = sparse.vstack(matrices, format="csr") if sparse.issparse(matrices[0]) else np.concatenate(matrices)
-    rows = BoostingRows(matrix, None, None, found[0][0].has_group)
+    rows = BoostingRows(_stacked(matrices), None, None, found[0][0].has_group)
     risk = _Joined([one[1] for one in found], [part.shape[0] for part in matrices])
-    learning = Rounds(engine, rows, risk, first, Among(levels, count, network, increasing=found[0][3]))
+    learning = Rounds(engine, rows, risk, first, Among(levels, count, network, sample, increasing=found[0][3]))
     (booster,) = learning.boosters
     try:
         for _ in range(rounds):
