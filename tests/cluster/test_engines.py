@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 import warnings
 from contextlib import suppress
@@ -256,6 +257,37 @@ def test_spark_without_a_direct_line(engine, here, there, monkeypatch):
     one, two = (log.snapshot(**ASK) for log in (here, there))
     assert_allclose(two.elapsed.sum(), one.elapsed.sum())
     assert_allclose(np.sort(two.elapsed.collect()), np.sort(one.elapsed))
+
+
+def test_partitions_move_to_disk_where_memory_ends(engine, here, there):
+    if isinstance(engine, OnDask):
+        pytest.skip("Dask has its own")
+    from pyspark import cloudpickle
+
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers do not have the tests
+    cluster = there.times[0].cluster
+    rooms, files = zip(*cluster.together(_with_little_room), strict=True)
+    try:
+        one, two = (log.snapshot(**ASK) for log in (here, there))
+        assert_allclose(np.sort(two.elapsed.collect()), np.sort(one.elapsed))
+        assert sum(count for _, count in cluster.together(_with_little_room)) > sum(files)
+    finally:
+        cluster.together(_with_room, rooms[0])
+
+
+def _with_little_room(parts, value):
+    """In a worker: how much room it has, and how many files of moved partitions; then only one partition fits."""
+    from belated.cluster import spark_worker
+
+    room, spark_worker.ROOM = spark_worker.ROOM, 1
+    found = [spark_worker._moved_file(*key).parent for key in spark_worker._here]
+    return room, len({file for folder in found for file in folder.glob(f"*.{os.getpid()}")})
+
+
+def _with_room(parts, room):
+    from belated.cluster import spark_worker
+
+    spark_worker.ROOM = room
 
 
 def test_cores_are_given_back(engine, there):

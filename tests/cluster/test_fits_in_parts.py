@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -237,6 +242,44 @@ def test_a_fit_that_was_killed_goes_on(method, parts, here, tmp_path, monkeypatc
     seen.clear()
     assert_allclose(probabilities(parts, here.frame, method, l2=1e-4, checkpoint=path), whole, atol=1e-5)
     assert len(seen) < 0.75 * every and not list(tmp_path.iterdir())
+
+
+_KILLS_ITSELF = """
+import os, signal, sys
+sys.path.insert(0, {tests!r})
+from test_fits_in_parts import *
+solver_checkpoints._BETWEEN = 0.0
+seen, evaluate = [], ClusterObjective.value_and_gradient
+def dies(self, theta):
+    seen.append(0)
+    if len(seen) == {limit}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return evaluate(self, theta)
+ClusterObjective.value_and_gradient = dies
+table = simulate_campaigns(5000)
+parts, here = log_in_parts(cut(table, 1, 1, 2500), **COLUMNS), EventLog.from_frame(table, **COLUMNS)
+probabilities(parts, here.frame, "dfm-piecewise", l2=1e-4, checkpoint={path!r})
+"""
+
+
+def test_a_driver_that_was_killed_goes_on(parts, here, tmp_path, monkeypatch):
+    """By SIGKILL, in a process of its own."""
+    whole, path = probabilities(parts, here.frame, "dfm-piecewise", l2=1e-4), tmp_path / "fit"
+    tests = Path(__file__).parent
+    program = _KILLS_ITSELF.format(tests=str(tests), limit=75, path=str(path))
+    paths = os.pathsep.join([str(tests), str(tests.parent)])
+    ended = subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": paths}, check=False)
+    assert ended.returncode == -signal.SIGKILL and list(tmp_path.iterdir())
+    seen, evaluate = [], ClusterObjective.value_and_gradient
+    monkeypatch.setattr(
+        ClusterObjective, "value_and_gradient", lambda self, theta: seen.append(0) or evaluate(self, theta)
+    )
+    again = probabilities(parts, here.frame, "dfm-piecewise", l2=1e-4, checkpoint=path)
+    assert_allclose(again, whole, atol=1e-5)
+    resumed = len(seen)
+    seen.clear()
+    probabilities(parts, here.frame, "dfm-piecewise", l2=1e-4)
+    assert resumed < 0.75 * len(seen) and not list(tmp_path.iterdir())
 
 
 def test_nothing_is_left_behind(table):

@@ -16,6 +16,7 @@ from pyspark import Broadcast, cloudpickle
 from belated.cluster.base import SOURCE, Part, add_all, worked
 
 NUMBER = "belated partition"  # a column; a task that makes a lost partition again may have another number itself
+ROOM = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // (2 * (os.cpu_count() or 1))  # bytes
 _here: dict[tuple[str, int], Part] = {}  # the partitions that this worker holds
 
 
@@ -66,15 +67,35 @@ def sum_over(
 
 def _partition(name: str, index: int, history: dict[int, bytes]) -> Part | None:
     """A partition with all that it keeps, made again where this worker does not hold it; None where its rows are not on this machine."""
-    part = _here.get((name, index))
+    part = _here.pop((name, index), None)
     if part is None:
-        file = folder_of(name) / f"{index}.rows"
-        if not file.exists():
+        moved, rows = _moved_file(name, index), folder_of(name) / f"{index}.rows"
+        if not rows.exists():
             return None
-        part = _here[name, index] = Part(index, {SOURCE: joblib.load(file)})
+        part = joblib.load(moved) if moved.exists() else Part(index, {SOURCE: joblib.load(rows)})
+        moved.unlink(missing_ok=True)
+    _here[name, index] = part  # as the one used last
     for number in [number for number in part.kept if number not in history and number != SOURCE]:
         del part.kept[number]
     for number, packed in history.items():
         if number not in part.kept:
             part.kept[number] = worked(part, *cloudpickle.loads(packed))
+    _make_room()
     return part
+
+
+def _moved_file(name: str, index: int) -> Path:
+    """Of this worker alone: another one has what it has."""
+    return folder_of(name) / f"{index}.{os.getpid()}"
+
+
+def _make_room() -> None:
+    """Move what was used longest ago to disk, until the rest takes no more than this worker's share of memory."""
+    sizes = {key: part.__sizeof__() for key, part in _here.items()}
+    for key, size in list(sizes.items())[:-1]:
+        if sum(sizes.values()) <= ROOM:
+            return
+        partial = _moved_file(*key).with_suffix(f".{uuid.uuid4().hex}")
+        joblib.dump(_here.pop(key), partial)
+        partial.replace(_moved_file(*key))
+        sizes[key] -= size
