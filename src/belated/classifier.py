@@ -23,12 +23,13 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from belated.cluster.columns import engine_of, with_column
+from belated.cluster.columns import engine_of
 from belated.data.durations import parse_age
 from belated.data.labels import Labels, check_labels
 from belated.data.snapshot import Snapshot
 from belated.evaluation.compatibility import require_compatible, require_on_cluster
 from belated.evaluation.cross_validation import choose_setting, chosen_value, left_out_risk
+from belated.evaluation.delays_given_features import learn_delays
 from belated.evaluation.fitting import value_of
 from belated.evaluation.learners import EngineLearner
 from belated.evaluation.method_choice import auto_pairs, choose_method
@@ -38,6 +39,7 @@ from belated.features.field_matrix import FieldMatrix
 from belated.methods import resolve_method
 from belated.methods.base import Learner, Method, no_learner
 from belated.methods.biased import BL
+from belated.methods.delay_model import event_times
 from belated.methods.delayed_feedback import correction_bound
 from belated.models import MODELS, is_installed, open_model
 from belated.models.base import Model
@@ -45,8 +47,9 @@ from belated.models.linear import LinearModel
 from belated.notices import logger, quietly
 from belated.persistence import ModelFile
 from belated.risks.non_negative import NonNegativeRisk
-from belated.tables.frames import column_names, in_memory, open_table, require, take_rows
+from belated.tables.frames import column_names, in_memory, open_table, take_rows
 from belated.typing import Bools, Floats
+from belated.waiting import WaitingRows, column_of, features_of
 
 
 def _gives_probabilities(classifier: DelayedFeedbackClassifier) -> bool:
@@ -57,7 +60,7 @@ def _gives_probabilities(classifier: DelayedFeedbackClassifier) -> bool:
     return True
 
 
-class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
+class DelayedFeedbackClassifier(WaitingRows, ClassifierMixin, BaseEstimator):
     """A classifier for labels that arrive late.
 
     Parameters
@@ -226,8 +229,18 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         risk = self.method_.build_risk(labels, EngineLearner(self.model_, encoded, teachers))
         self.model_.fit(encoded, risk)
         self.link_, self.window_, self.horizon_ = risk.link, labels.window, labels.horizon
+        self._learn_delays(X, labels)
         if isinstance(risk, NonNegativeRisk):
             _log_correction(risk, self.model_.margins(X), labels)
+
+    def _learn_delays(self, X: Any, labels: Labels) -> None:
+        """Of a method that says nothing about delays, learn them from the positives."""
+        self._delays_, self._ahead_ = None, 0.0
+        if labels.delay is None:
+            return
+        self._ahead_ = event_times(labels)[1]
+        if not hasattr(self.link_, "law"):
+            self._delays_ = learn_delays(X, labels)
 
     def _check_no_window(self, auto: bool) -> None:
         """Refuse a window or a horizon without times, rather than ignore it."""
@@ -297,20 +310,21 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         return self.link_.decision(margins, shared)
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Any, elapsed: Any = None) -> Floats:
         """Probabilities of shape (n, 2): p(in the end negative), p(in the end positive).
 
-        Of a Dask or Spark frame, the same frame with a column ``probability`` more, that of the positive class; it is computed there.
+        With ``elapsed``, the age of each row in the unit of ``fit``: of rows that have waited so long and are still negative.
+
+        Of a Dask or Spark frame, the same frame with a column ``probability`` more, that of the positive class; it is computed there. ``elapsed`` is then the
+        name of a column.
         """
         if engine_of(X) is not None:
-            check_is_fitted(self, "model_")
-            if not hasattr(self, "feature_names_in_") and getattr(self, "_field_encoder_", None) is None:
-                raise ValueError(
-                    "the classifier was fitted on an array, whose columns have no names to find them by in a table."
-                )
-            return with_column(X, "probability", partial(_positive, self))
-        margins, shared = self._margins(X)
-        p = self.link_.probability(margins, shared)
+            return self._with_columns(X, {"probability": partial(_positive, elapsed=elapsed)})
+        if elapsed is None:
+            margins, shared = self._margins(X)
+            p = self.link_.probability(margins, shared)
+        else:
+            p = self._still_to_come(X, elapsed)
         return np.column_stack([1.0 - p, p])
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -423,13 +437,10 @@ class DelayedFeedbackClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _positive(classifier: DelayedFeedbackClassifier, X: Any) -> Floats:
-    """On a worker: the probability of the positive class. A frame may have columns that are no features."""
-    encoder = getattr(classifier, "_field_encoder_", None)
-    names = list(classifier.feature_names_in_) if encoder is None else encoder.columns
-    table = open_table(X, "the table")
-    require(table, names, "the table")
-    return classifier.predict_proba(table.select(names).to_native())[:, 1]
+def _positive(classifier: DelayedFeedbackClassifier, X: Any, elapsed: Any = None) -> Floats:
+    """On a worker: the probability of the positive class."""
+    ages = None if elapsed is None else column_of(X, elapsed, "elapsed")
+    return classifier.predict_proba(features_of(classifier, X), ages)[:, 1]
 
 
 def _is_fitted(name: str) -> bool:

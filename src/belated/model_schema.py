@@ -29,6 +29,7 @@ _OBJECTS = {
     "belated.models.sparse_coefficients.SparseCoefficients",
     *(f"belated.risks.losses.{name}Loss" for name in ("Logistic", "Squared", "DoubleHinge")),
     *(f"belated.risks.links.{name}" for name in ("Sigmoid", "Halfway", "SignOnly", "Ratio")),
+    "belated.evaluation.delays_given_features.DelaysGivenFeatures",
     "belated.risks.cure.CureLink",
     "belated.risks.occurring.AnyGroup",
     "belated.risks.occurring.LastGroup",

@@ -46,21 +46,28 @@ class TrainedModel(ModelFile):
         encoders = self.classifier.model_.encoders
         return tuple(encoders[0].na) if encoders else ()
 
-    def predict_proba(self, rows: Any) -> Floats:
+    def predict_proba(self, rows: Any, elapsed: Any = None) -> Floats:
         """Probabilities (n, 2) of no outcome and of one, as classifiers of scikit-learn give them."""
-        p = self.predict(rows)
+        p = self.predict(rows, elapsed)
         return np.column_stack([1.0 - p, p])
 
-    def predict(self, rows: Any) -> Floats:
-        """Probabilities (n,) of new rows: a table that has the columns of training, or a FieldMatrix."""
+    def predict(self, rows: Any, elapsed: Any = None) -> Floats:
+        """Probabilities (n,) of new rows: a table that has the columns of training, or a FieldMatrix.
+
+        With ``elapsed``, ages in days: of rows that have waited so long, and have had no outcome.
+        """
+        return self.classifier.predict_proba(self.features_in(rows), elapsed)[:, 1]
+
+    def features_in(self, rows: Any) -> Any:
+        """The features of a table as the classifier wants them; a FieldMatrix as it is."""
         rows = in_memory(rows)
         if not nw.dependencies.is_into_dataframe(rows):
-            return self.classifier.predict_proba(rows)[:, 1]
+            return rows
         table = open_table(rows, "the table")
         self.require(table.columns)
         flags = [name for name, kind in self.features.items() if kind == "boolean" and table.schema[name] == nw.String]
         table = table.with_columns(nw.col(name).str.to_lowercase() for name in flags)
-        return self.classifier.predict_proba(table.select(list(self.features)).to_native())[:, 1]
+        return table.select(list(self.features)).to_native()
 
 
 def train(

@@ -143,6 +143,24 @@ def test_predictions_are_a_column_of_the_frame(engine, table, here, tmp_path):
         clf.predict_proba(found)
 
 
+@pytest.mark.parametrize("method", ["dfm-piecewise", "tw"])
+def test_rows_that_have_waited(method, engine, here, there, table, tmp_path):
+    """Ages, labels and expected labels as columns of a frame on the cluster; the delays of tw are learned there."""
+    clf, local = (DelayedFeedbackClassifier(method, window=7.0, model=LinearModel(l2=1e-4)) for _ in range(2))
+    clf.fit_snapshot(there.snapshot(**ASK))
+    local.fit_snapshot(here.snapshot(**ASK))
+    known = table.assign(row=range(len(table)), age=np.arange(len(table)) % 15.0, y=0)
+    frame = engine.frame(known, tmp_path)
+    found = clf.predict_delay(clf.predict_incidence(clf.expected_label(frame, "y", "age"), [1, 7]), [0.5])
+    rows = engine.collect(found).sort_values("row")
+    waited = local.predict_proba(here.frame, elapsed=known["age"])[:, 1]
+    assert_allclose(rows["expected_label"], waited, atol=1e-4)
+    assert_allclose(rows[["positive_by_1", "positive_by_7"]], local.predict_incidence(here.frame, [1, 7]), atol=1e-4)
+    assert_allclose(rows["delay_0.5"], local.predict_delay(here.frame)[:, 0], rtol=1e-2)
+    again = engine.collect(clf.predict_proba(frame, elapsed="age")).sort_values("row")
+    assert_allclose(again["probability"], waited, atol=1e-4)
+
+
 def two_tables(table):
     """Arrivals and outcomes, some of them twice, too early, or of nobody."""
     table = table.assign(id=np.arange(len(table)))
@@ -252,6 +270,7 @@ def test_spark_without_a_direct_line(engine, here, there, monkeypatch):
 
     cluster = there.times[0].cluster
     cluster._hang_up()
+    monkeypatch.setattr(cluster, "direct", True)  # and again after this test
     monkeypatch.setattr(spark_channel, "_TO_CONNECT", 0.0)
     assert there.times[0].max() == here.times[0].max() and not cluster.direct
     one, two = (log.snapshot(**ASK) for log in (here, there))

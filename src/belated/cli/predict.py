@@ -26,9 +26,16 @@ from belated.cli.terminal import err, friendly, out, plain
 @click.option(
     "--column", default="probability", show_default=True, metavar="NAME", help="The name of the column to add."
 )
+@click.option(
+    "--elapsed",
+    metavar="COLUMN",
+    help="Of rows that have waited: their ages in days. Gives the probability that they turn positive yet.",
+)
 @with_options(*text_options)
 @friendly
-def predict_command(model: Path, rows: tuple[Path, ...], file: Path, column: str, **options: Any) -> None:
+def predict_command(
+    model: Path, rows: tuple[Path, ...], file: Path, column: str, elapsed: str | None, **options: Any
+) -> None:
     """Add a column of probabilities to ROWS, by a MODEL that `belated train` made.
 
     All other columns come out as they went in, also those that the model does not know.
@@ -36,9 +43,10 @@ def predict_command(model: Path, rows: tuple[Path, ...], file: Path, column: str
     \b
     belated predict model.skops new.parquet --out predictions.parquet
     belated predict model.skops new.csv --out -
+    belated predict model.skops open.csv --elapsed age_days --out still_to_come.csv
     """
     from belated.cli.open_log import text_format
-    from belated.tables.frames import as_categories
+    from belated.tables.frames import as_categories, open_table
     from belated.tables.passing_through import STANDARD_OUTPUT, kind_of_output, write_with_column
     from belated.tables.refusal import counted
     from belated.tables.sources import open_files
@@ -53,9 +61,14 @@ def predict_command(model: Path, rows: tuple[Path, ...], file: Path, column: str
     trained.require(source.columns)
     if column in source.columns:
         raise ValueError(f"{source.name}: there is a column {column!r} already. Name the new one with --column.")
+    if elapsed is not None and elapsed not in source.columns:
+        raise ValueError(
+            f"--elapsed {elapsed}: no such column; those of {source.name} are {', '.join(source.columns)}."
+        )
     table = source.read(list(trained.features), trained.features)
+    ages = None if elapsed is None else open_table(source.read([elapsed]), source.name)[elapsed].to_numpy()
     codes = [name for name, kind in trained.features.items() if kind == "category"]
-    p = trained.predict(as_categories(table, codes))
+    p = trained.predict(as_categories(table, codes), ages)
     write_with_column(source, column, p, file)
     screen = err if to_screen else out
     screen.print(f"{counted(len(p), 'row')}, mean probability {p.mean():.2%}: {plain(str(file))}")

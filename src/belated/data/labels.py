@@ -125,17 +125,23 @@ def check_labels(
         ones = np.ones_like(elapsed) if sample_weight is None else sample_weight
         far: Any = elapsed
         return Labels(y, ones, far, delay, window if window is not None else horizon, horizon)
-    elapsed = _column(elapsed, "elapsed", len(y))
-    refuse(
-        ~np.isfinite(elapsed), "elapsed", "{count} not finite", elapsed, "Every row needs the time since its arrival."
-    )
-    refuse(elapsed < 0, "elapsed", "{count} negative", elapsed, "Drop rows that had not arrived yet.")
+    elapsed = read_ages(elapsed, len(y))
     labels = Labels(y, weight, elapsed, None, window if window is not None else horizon, horizon)
     if delay is None:
         return labels
     delay = _column(delay, "delay", len(y))
     _check_delays(delay, labels, positive)
     return replace(labels, delay=delay)
+
+
+def read_ages(elapsed: Any, n: int) -> Floats:
+    """The age of each of n rows, checked."""
+    elapsed = _column(elapsed, "elapsed", n)
+    refuse(
+        ~np.isfinite(elapsed), "elapsed", "{count} not finite", elapsed, "Every row needs the time since its arrival."
+    )
+    refuse(elapsed < 0, "elapsed", "{count} negative", elapsed, "Drop rows that had not arrived yet.")
+    return elapsed
 
 
 def _check_delays(delay: Floats, labels: Labels, positive: Any) -> None:

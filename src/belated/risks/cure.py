@@ -110,8 +110,8 @@ class CureLink(Link):
     def probability(self, margins: Floats, shared: Floats) -> Floats:
         return sigmoid(margins[:, 0]) if self.horizon is None else self.positive_by(margins, shared, self.horizon)
 
-    def positive_by(self, margins: Floats, shared: Floats, age: float) -> Floats:
-        come = -np.expm1(-self.law.cumulated_at(age, shared) * safe_exp(margins[:, 1]))
+    def positive_by(self, margins: Floats, shared: Floats, age: float | Floats) -> Floats:
+        come = -np.expm1(-self.law.cumulated_by(age, shared) * safe_exp(margins[:, 1]))
         return sigmoid(margins[:, 0]) * come
 
     def decision(self, margins: Floats, shared: Floats) -> Floats:

@@ -50,6 +50,10 @@ class DelayLaw:
         """Lambda0 at one time."""
         return float(self.evaluate(self.prepare(np.array([time])), shared)[1][0])
 
+    def cumulated_by(self, age: Any, shared: Floats) -> Any:
+        """Lambda0 at one time, or at one of each row."""
+        return self.evaluate(self.prepare(age), shared)[1] if np.ndim(age) else self.cumulated_at(age, shared)
+
     def start(self, prepared: Any, events: Floats, exposed: Floats) -> tuple[float, Floats]:
         """A first guess of h and of the shared parameters: events over time at risk, both given by weights of rows."""
         shared = np.zeros(self.n_shared)

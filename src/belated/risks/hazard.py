@@ -59,8 +59,8 @@ class HazardLink(Link):
     def probability(self, margins: Floats, shared: Floats) -> Floats:
         return self.positive_by(margins, shared, self.horizon)
 
-    def positive_by(self, margins: Floats, shared: Floats, age: float) -> Floats:
-        return -np.expm1(-self.law.cumulated_at(age, shared) * safe_exp(margins[:, 0]))
+    def positive_by(self, margins: Floats, shared: Floats, age: float | Floats) -> Floats:
+        return -np.expm1(-self.law.cumulated_by(age, shared) * safe_exp(margins[:, 0]))
 
     def still_to_come(self, margins: Floats, shared: Floats, ages: Floats) -> Floats:
         past = self.law.evaluate(self.law.prepare(ages), shared)[1]

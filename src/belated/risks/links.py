@@ -27,8 +27,8 @@ class Link:
         """A score that is positive where the positive class is likelier."""
         return logit(self.probability(margins, shared))
 
-    def positive_by(self, margins: Floats, shared: Floats, age: float) -> Floats:
-        """The probability of turning positive by an age, on the clock of the link's own horizon."""
+    def positive_by(self, margins: Floats, shared: Floats, age: float | Floats) -> Floats:
+        """The probability of turning positive by an age, or by one of each row, on the clock of the link's own horizon."""
         raise NotImplementedError(f"{type(self).__name__} knows no law of delays.")
 
     def still_to_come(self, margins: Floats, shared: Floats, ages: Floats) -> Floats:

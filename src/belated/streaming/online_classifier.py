@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from sklearn.utils.validation import assert_all_finite
 
 from belated.data.durations import DAY, parse_duration
 from belated.data.snapshot import Snapshot
+from belated.evaluation.delays_given_features import between_edges
 from belated.features.field_encoder import FieldEncoder
 from belated.features.field_matrix import FieldMatrix
 from belated.models.base import Model
@@ -29,12 +31,15 @@ from belated.streaming.starting import positive_by
 from belated.streaming.stream import Stream
 from belated.streaming.stream_records import MATURE_EARLY, MATURE_LATE, MATURE_NEGATIVE, Records
 from belated.streaming.telling import kind_of_rows
-from belated.typing import Floats
+from belated.typing import Floats, Ints
+from belated.waiting import WaitingRows
 
 _LEVELS = np.array([-4.0, 4.0])  # of the auxiliary models, before they have seen anything: next to nothing is late
+_MEMORY = 20_000.0  # about how many delays are remembered
+_AGES = 40  # at which positives are counted, each half as old again as the one before, up to the horizon
 
 
-class OnlineClassifier(ClassifierMixin, BaseEstimator):
+class OnlineClassifier(WaitingRows, ClassifierMixin, BaseEstimator):
     """A classifier that learns from a stream of late labels.
 
     Parameters
@@ -160,7 +165,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             classifier = DelayedFeedbackClassifier("dfm-piecewise", model=LinearModel(l2=None))
             classifier.fit_snapshot(replace(snapshot, X=X))
         self._open(X)
-        believed = positive_by(classifier, snapshot, rows)
+        believed = positive_by(classifier, rows)
+        self._come_ = np.array([believed(int(age)).sum() for age in self._ages_])
+        self._come_ *= min(1.0, _MEMORY / max(self._come_[-1], 1e-300))
         taught = self.method_.soft_records(believed, self.moments_)
         if self.auxiliary_ is not None:
             p, by_window = believed(self.moments_.horizon), believed(self.moments_.window)
@@ -180,14 +187,42 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         logger.info("the stream starts with %d rows known at %s", len(snapshot), snapshot.as_of)
         return self
 
-    def predict_proba(self, X: Any) -> Floats:
-        """Probabilities of shape (n, 2): p(in the end negative), p(in the end positive)."""
+    def predict_proba(self, X: Any, elapsed: Any = None) -> Floats:
+        """Probabilities of shape (n, 2): p(in the end negative), p(in the end positive).
+
+        With ``elapsed``, the age of each row in days: of rows that have waited so long and are still negative.
+        """
+        if elapsed is None:
+            margins = self._margins_of(X)
+            p = self.method_.probability(margins)
+        else:
+            p = self._still_to_come(X, elapsed)
+        return np.column_stack([1.0 - p, p])
+
+    def _margins_of(self, X: Any) -> Floats:
         if not hasattr(self, "model_"):
             raise NotFittedError(
                 "this OnlineClassifier has learned nothing yet: call learn, partial_fit or start first."
             )
-        p = self.method_.probability(self.model_.margins(self._features(X)))
-        return np.column_stack([1.0 - p, p])
+        margins: Floats = self.model_.margins(self._features(X))
+        return margins
+
+    @property
+    def delays_from(self) -> str:
+        """Where its law of delays comes from: ``"method"`` (hazard-heads and dfm-stream), or ``"all rows"``: one curve of those that reached the horizon."""
+        return "method" if type(self.method_).positive_by_ages is not StreamMethod.positive_by_ages else "all rows"
+
+    def curve(self, X: Any) -> tuple[Floats, Callable[[Floats], Floats]]:
+        margins = self._margins_of(X)
+        p, by_ages, ages = self.method_.probability(margins), self.method_.positive_by_ages(margins), self.moments_.ages
+        if by_ages is None:
+            if not self._come_[-1] > 0:
+                raise ValueError(
+                    "no positive has reached the horizon on this stream, so nothing is known about delays."
+                )
+            by_ages, ages = p[:, None] * (self._come_ / self._come_[-1]), tuple(self._ages_)
+        edges, values = np.append(0.0, ages) / DAY, np.column_stack([np.zeros(len(p)), by_ages])
+        return p, lambda at: between_edges(edges, values, np.broadcast_to(at, p.shape))
 
     def predict(self, X: Any) -> Any:
         """The likelier class."""
@@ -219,6 +254,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         encoder = None if self.encoder_ is None else self.encoder_.as_plain_data()
         found["encoder"] = np.frombuffer(json.dumps(encoder).encode(), dtype=np.uint8)
         columns = -1 if self._columns_ is None else self._columns_
+        found["come"] = self._come_
         return {**found, "columns": np.array(columns), "n_records": np.array(self.n_records_)}
 
     def put_back(self, state: dict[str, Any]) -> None:
@@ -242,6 +278,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         encoder = json.loads(state["encoder"].tobytes())
         self.encoder_ = None if encoder is None else FieldEncoder(**encoder)
         self.n_records_ = int(state["n_records"])
+        self._come_ = state.get("come", self._come_)
 
     def _horizon(self) -> Any:
         if self.horizon is None:
@@ -262,6 +299,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         self.method_.open(self.moments_)
         self.auxiliary_ = None
         self.classes_, self.n_records_ = np.array([0, 1]), 0
+        end = self.moments_.horizon
+        self._ages_: Ints = np.unique(np.maximum(end / 1.5 ** np.arange(_AGES), 1).astype(np.int64))
+        self._come_ = np.zeros(len(self._ages_))
 
     def _open(self, X: Any) -> None:
         self._begin()
@@ -299,6 +339,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     def _learn_mature(self, records: Records) -> None:
         self.method_.learn_mature(records.delay)
+        come = (records.delay[:, None] <= self._ages_).sum(axis=0).astype(np.float64)
+        self._come_ = self._come_ * max(1.0 - come[-1] / _MEMORY, 0.0) + come
         if self.auxiliary_ is None:
             return
         late, negative = records.kind == MATURE_LATE, records.kind == MATURE_NEGATIVE

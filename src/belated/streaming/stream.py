@@ -307,21 +307,19 @@ class Stream:
             if kept is not None:
                 when = time[row - first] + delay
                 parts.append(_part(row, when, np.ones(len(row), dtype=bool), delay, LATE, kept))
-        if method.has_auxiliary or method.sees_mature:
-            parts.append(self._mature(before, moments))
+        parts.append(self._mature(before, moments, positives=not (method.has_auxiliary or method.sees_mature)))
         if any(len(part[0]) for part in parts):
             self._made[name].append(self._gather(*_in_order(parts)))
 
-    def _mature(self, before: int, moments: Moments) -> tuple[Any, ...]:
-        """Rows that have reached the horizon, for auxiliary models."""
+    def _mature(self, before: int, moments: Moments, positives: bool) -> tuple[Any, ...]:
+        """Rows that have reached the horizon, for auxiliary models; or the positives among them, for their delays."""
         time, first = self._time.values, self._time.first
         edges = [before - self._horizon, self._now - self._horizon]
         mine = slice(*np.searchsorted(time, edges, side="right"))
         delay = self._delay.values[mine]
         kind = np.where(delay <= moments.window, MATURE_EARLY, np.where(delay != NEVER, MATURE_LATE, MATURE_NEGATIVE))
-        return _part(
-            np.arange(mine.start, mine.stop) + first, time[mine] + self._horizon, delay != NEVER, delay, kind, None
-        )
+        positive, row = delay != NEVER, np.arange(mine.start, mine.stop) + first
+        return _part(row, time[mine] + self._horizon, positive, delay, kind, positive if positives else None)
 
     def _gather(self, row: Ints, rest: Sequence[Any]) -> Records:
         """Records with their features."""

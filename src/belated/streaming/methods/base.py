@@ -98,6 +98,10 @@ class StreamMethod(BaseEstimator):
         """p, from margins of shape (n, heads)."""
         return expit(margins[:, 0])
 
+    def positive_by_ages(self, margins: Floats) -> Floats | None:
+        """P(positive by each of its ages), of shape (n, ages), where the method itself says so."""
+        return None
+
     def open(self, moments: Moments) -> None:
         """Begin without having seen anything."""
 

@@ -66,6 +66,9 @@ class FixedAges(StreamMethod):
             found = rate / rate.max() if rate.max() > 0 else np.ones(len(rate))
         return np.clip(found, _LEAST, 1.0)
 
+    def positive_by_ages(self, margins: Floats) -> Floats:
+        return self.probability(margins)[:, None] * self.curve_
+
     def learn_mature(self, delay: Ints) -> None:
         come = (delay[:, None] <= self.ages_).sum(axis=0).astype(np.float64)
         self.come_ = self.come_ * max(1.0 - come[-1] / self.memory, 0.0) + come

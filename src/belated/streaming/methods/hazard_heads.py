@@ -52,3 +52,6 @@ class HazardHeads(StreamMethod):
 
     def probability(self, margins: Floats) -> Floats:
         return -np.expm1(-np.logaddexp(0.0, margins).sum(axis=1))
+
+    def positive_by_ages(self, margins: Floats) -> Floats:
+        return -np.expm1(-np.logaddexp(0.0, margins).cumsum(axis=1))
