@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from belated.cluster.columns import engine_of, with_column
 from belated.data.durations import is_number
-from belated.data.labels import read_ages
-from belated.evaluation.delays_given_features import DelaysGivenFeatures, between_edges
+from belated.data.labels import check_labels, read_ages
+from belated.data.snapshot import Snapshot
+from belated.evaluation.delays_given_features import DelaysGivenFeatures, between_edges, learn_delays
+from belated.methods.delay_model import event_times
 from belated.risks.links import Link
 from belated.tables.frames import open_table, require
 from belated.typing import Floats
@@ -41,10 +43,21 @@ class WaitingRows:
     def delays_from(self) -> str:
         """Where its law of delays comes from: ``"method"``, ``"features"`` (learned from the positives), ``"all rows"`` (one curve, since there were too few), or ``"nothing"``."""
         check_is_fitted(self, "model_")
-        if hasattr(self.link_, "law"):
-            return "method"
         delays = getattr(self, "_delays_", None)
+        if delays is None and hasattr(self.link_, "law"):
+            return "method"
         return "nothing" if delays is None else "all rows" if delays.model is None else "features"
+
+    def learn_delays(self, snapshot: Snapshot) -> Self:
+        """Learn when positives come from the positives of a snapshot alone, in place of the law of delays that the method has.
+
+        A law is fitted together with the rate, so an error in one moves the other; this does not, and sums over many rows are closer to what comes. Forecasts do so.
+        """
+        check_is_fitted(self, "model_")
+        labels = check_labels(snapshot.y == 1, snapshot.elapsed, snapshot.delay, None, None, self.horizon_)
+        self._ahead_ = event_times(labels)[1]
+        self._delays_ = learn_delays(self._features(snapshot.X, reset=False), labels)
+        return self
 
     def predict_incidence(self, X: Any, ages: Any) -> Any:
         """P(positive by each age), of shape (n, ages), for rows that have just arrived.
@@ -113,7 +126,7 @@ class WaitingRows:
         margins, shared = self._margins(X)
         p, link = self.link_.probability(margins, shared), self.link_
         ahead, delays = getattr(self, "_ahead_", 0.0), getattr(self, "_delays_", None)
-        if hasattr(link, "law"):
+        if delays is None and hasattr(link, "law"):
             end: float | None = getattr(link, "horizon", None)
 
             def by_law(ages: Floats) -> Floats:

@@ -11,6 +11,7 @@ from belated.tables.frames import is_text
 _ARRIVAL = r"(arriv\w*|click\w*|book(ed|ing)\w*|creat\w*|order\w*|purchas\w*|impress\w*|visit\w*|admi\w*|discharg\w*|paid|payment\w*|sign_?up\w*|install\w*)"
 _OUTCOME = r"(outcome\w*|conver\w*|cancel\w*|charge_?back\w*|readmi\w*|return\w*|refund\w*|churn\w*|default\w*|fraud\w*|label\w*)"
 _TIME = r"(_?(time|date|at|on|ts|timestamp|day|datetime))?"
+_SCORED = r"(scored?|predict(ed|ion)?)(?=_)"  # followed by a word for time: a score alone is none
 
 
 def time_like_names(names: list[str]) -> list[str]:
@@ -19,18 +20,18 @@ def time_like_names(names: list[str]) -> list[str]:
     >>> time_like_names(["click_time", "campaign", "converted_at"])
     ['click_time', 'converted_at']
     """
-    pattern = re.compile(f"({_ARRIVAL}|{_OUTCOME}){_TIME}", re.IGNORECASE)
+    pattern = re.compile(f"({_ARRIVAL}|{_OUTCOME}|{_SCORED}){_TIME}", re.IGNORECASE)
     return [name for name in names if pattern.fullmatch(name)]
 
 
 def guess_columns(table: pa.Table) -> dict[str, str]:
-    """Names of the columns of arrivals and outcomes, where exactly one has an obvious name and holds times.
+    """Names of the columns of arrivals and outcomes, and of when rows were scored, where exactly one has an obvious name and holds times.
 
     >>> guess_columns(pa.table({"click_time": ["2024-01-01"], "converted_at": ["2024-01-02"], "campaign": ["a"]}))
     {'arrival': 'click_time', 'outcome': 'converted_at'}
     """
     found = {}
-    for role, words in (("arrival", _ARRIVAL), ("outcome", _OUTCOME)):
+    for role, words in (("arrival", _ARRIVAL), ("outcome", _OUTCOME), ("scoring", _SCORED)):
         pattern = re.compile(words + _TIME, re.IGNORECASE)
         names = [name for name in table.column_names if pattern.fullmatch(name) and _may_be_time(table[name])]
         if len(names) == 1:

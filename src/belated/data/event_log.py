@@ -407,9 +407,10 @@ class EventLog:
         late = self._outcome[self._outcome != NEVER] - self.first
         return int(np.gcd(np.gcd.reduce(self._arrival - self.first), np.gcd.reduce(late, initial=0))) or 1
 
-    def without_features(self) -> EventLog:
-        """The same log without features."""
-        return self._with(pa.table({}), self._arrival, self._outcome)
+    def without_features(self, *names: str) -> EventLog:
+        """The same log without these features; without any, where none is named."""
+        frame = open_table(self._frame, "the log").drop(names).to_native() if names else pa.table({})
+        return self._with(frame, self._arrival, self._outcome)
 
     def sample(self, share: float, seed: int = 0) -> EventLog:
         """About this share of the rows, drawn at random."""

@@ -1,0 +1,67 @@
+"""The days of a forecast: those on which outcomes will come, and those on which rows arrived. Hours or weeks where days would be too few or too many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from belated.data.durations import DAY
+from belated.data.times import show_instant
+from belated.typing import Floats, Ints
+
+_FEWEST, _MOST = 5, 120
+_UNITS = {"hour": DAY // 24, "day": DAY, "week": 7 * DAY, "28 days": 28 * DAY, "year": 364 * DAY}
+
+
+@dataclass(frozen=True)
+class Calendar:
+    """Steps ahead of ``now`` up to ``span``, both in microseconds; ``grid`` is the step of all times of the log."""
+
+    now: int
+    span: int
+    grid: int
+    clock: str
+
+    @property
+    def unit(self) -> str:
+        """What a step is called."""
+        for name, size in _UNITS.items():
+            if self.span <= _MOST * size and (name != "hour" or self.span < _FEWEST * DAY) and size >= self.grid:
+                return name
+        return "year"
+
+    @property
+    def size(self) -> int:
+        return _UNITS[self.unit]
+
+    @property
+    def edges(self) -> Ints:
+        """The ends of all steps; days and hours end when the clock says so, and the last step with the span."""
+        end, size = self.now + self.span, self.size
+        first = (self.now // size + 1) * size if self.unit in ("hour", "day") else self.now + size
+        return np.append(np.arange(first, end, size), end)
+
+    @property
+    def ahead(self) -> Floats:
+        """The ends of all steps, in days from now."""
+        return (self.edges - self.now) / DAY
+
+    def labels(self) -> list[str]:
+        """The day that each step is, or begins with. In a log stamped by the day, what is stamped at the end of a step belongs to it."""
+        stamped = self.grid >= self.size
+        begin = np.append(self.now, self.edges[:-1]) + (self.grid if self.unit not in ("hour", "day") else 0)
+        if self.unit in ("hour", "day"):
+            begin = self.edges if stamped else (self.edges - 1) // self.size * self.size
+        return [self.show(int(at)) for at in begin]
+
+    def cohorts(self, arrival: Ints) -> tuple[list[str], Ints]:
+        """The names of the days on which rows arrived, and the number of each row's."""
+        origin = 0 if self.unit in ("hour", "day") else self.now % self.size
+        days, code = np.unique((arrival - origin) // self.size, return_inverse=True)
+        return [self.show(int(day) * self.size + origin) for day in days], code
+
+    def show(self, at: int) -> str:
+        if self.clock == "seconds":
+            return f"{self.unit} {at // self.size}"
+        return show_instant(at, self.clock)[: 16 if self.unit == "hour" else 10]

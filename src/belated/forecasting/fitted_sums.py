@@ -1,0 +1,52 @@
+"""The sums of a forecast from a fit on all rows, and how unsure they are: refits without some days, and how much days vary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from belated.data.durations import DAY
+from belated.forecasting.bands import Spread, band, drift, jackknife
+from belated.forecasting.calendar import Calendar
+from belated.forecasting.open_rows import KnownRows
+from belated.forecasting.past_forecasts import BLOCKS, PastForecast, apart, block_of_days, variation
+from belated.forecasting.predictors import Family, Predictor
+from belated.forecasting.sums import Arrivals, Sums, sums_to_come
+from belated.typing import Floats
+
+
+class FittedSums:
+    """Of the unripe among ``rows``, and with ``arrivals`` of what is still to arrive; ``done`` is called after each fit."""
+
+    def __init__(
+        self, rows: KnownRows, calendar: Calendar, family: Family, arrivals: str | None, done: Callable[[], None]
+    ) -> None:
+        self.rows, self.calendar, self.unripe = rows, calendar, rows.take(rows.unripe)
+        self.new = Arrivals.repeated(rows, calendar.now) if arrivals else None
+        self.labels, self.cohort = calendar.cohorts(self.unripe.arrival)
+        predictor = family.fit(rows)
+        done()
+        self.sums = self._sums(predictor)
+        block = block_of_days(rows, BLOCKS)
+        refits = []
+        for part in range(BLOCKS):
+            refits.append(self._sums(family.fit(rows, block % BLOCKS != part)).mean)
+            done()
+        self.fitted = jackknife(np.array(refits))
+        self.varied = variation(predictor, rows, block)
+
+    def _sums(self, predictor: Predictor) -> Sums:
+        return sums_to_come(predictor, self.unripe, self.calendar, self.cohort, len(self.labels), self.new)
+
+    def off(self, past: list[PastForecast]) -> float:
+        """The squared relative error that forecasts of the past had beyond their draws."""
+        return drift(*(np.array([getattr(one, name) for one in past]) for name in ("mean", "came", "variance")))
+
+    def bands(self, past: list[PastForecast], levels: Sequence[float], whole: bool) -> dict[str, tuple[Floats, Floats]]:
+        """For each level, between which numbers each sum lies; ``whole`` for counts."""
+        sums = self.sums
+        dates = apart(past, round(self.rows.horizon * DAY))
+        fitted = self.fitted + sums.unsure
+        spread = Spread(self.varied * sums.drawn, fitted, self.off(past) * sums.mean**2, BLOCKS - 1, dates)
+        return {f"{level:.4g}%": band(sums.mean, spread, level / 100, whole) for level in (100 * x for x in levels)}

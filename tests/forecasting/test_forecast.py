@@ -1,0 +1,207 @@
+"""Forecasts: sums that agree with each other, with an independent chain ladder and with what comes; bands that cover; nothing from the future."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from simulated_logs import simulated_log
+
+from belated import EventLog, LinearModel, forecast
+
+QUICK = {"horizon": "14d", "as_of": "2024-03-01", "model": LinearModel(l2=1e-4)}
+
+
+@pytest.fixture(scope="module")
+def found():
+    return forecast(simulated_log(), group="kind", arrivals="repeat", cutoffs=3, **QUICK)
+
+
+def test_sums_agree_with_each_other(found):
+    to_come = found.total["to_come"]
+    for rows in (found.by_outcome, found.by_arrival, found.by_group):
+        assert sum(row["to_come"] for row in rows) == pytest.approx(to_come)
+    assert found.by_outcome[-1]["cumulated"] == pytest.approx(to_come)
+    for rows in (found.by_arrival, found.by_group):
+        assert sum(row["rows"] for row in rows) == found.total["rows"]
+        assert sum(row["so_far"] for row in rows) == found.total["so_far"] == found.total["positive"]
+    assert sum(row["new"] for row in found.by_outcome) == pytest.approx(found.total["all_to_come"] - to_come)
+
+
+def test_bands_lie_within_each_other(found):
+    for row in [found.total, *found.by_outcome, *found.by_arrival, *found.by_group]:
+        (low, high), (lower, higher) = row["bands"].values()
+        assert lower <= low <= row["to_come"] <= high <= higher
+
+
+def test_what_arrives_next_is_more_of_the_same():
+    """With steady arrivals, as many outcomes come each day as rows arrive that turn positive."""
+    share = [row["all"] for row in forecast(simulated_log(n=6000), cutoffs=0, arrivals="repeat", **QUICK).by_outcome]
+    assert np.mean(share) == pytest.approx(100 * 0.37, rel=0.1)
+    assert np.std(share) < 0.2 * np.mean(share)
+
+
+def daily(seed=0, n=4000):
+    """A log stamped by the day, as a frame."""
+    rng = np.random.default_rng(seed)
+    booked = rng.integers(0, 60, n)
+    delay = np.minimum(rng.geometric(0.25, n) - 1, 13)
+    frame = pd.DataFrame(
+        {"kind": rng.choice(["a", "b"], n), "booked": pd.Timestamp("2024-01-01") + pd.to_timedelta(booked, "D")}
+    )
+    frame["gone"] = (frame["booked"] + pd.to_timedelta(delay, "D")).where(rng.uniform(size=n) < 0.3)
+    return frame
+
+
+def ladder_by_hand(frame, now, horizon=14):
+    """A triangle of positives by day of booking and age, and the factors from one age to the next."""
+    known = frame[frame["booked"] <= now]
+    age = (now - known["booked"]).dt.days
+    delay = (known["gone"] - known["booked"]).dt.days.where(known["gone"] <= now)
+    left = np.ones(horizon + 1)  # by what a cohort of this age is yet to be multiplied
+    for k in range(horizon, 0, -1):
+        old = age >= k
+        left[k - 1] = left[k] * (old & (delay <= k)).sum() / (old & (delay <= k - 1)).sum()
+    young = age < horizon
+    return sum((delay[young & (age == k)] >= 0).sum() * (left[k] - 1) for k in range(horizon))
+
+
+def test_the_chain_ladder_is_the_one_of_spreadsheets():
+    frame, now = daily(), pd.Timestamp("2024-02-20")
+    log = EventLog.from_frame(frame, arrival="booked", outcome="gone")
+    found = forecast(log, horizon="14d", as_of=now, method="chain-ladder", cutoffs=0)
+    assert found.total["to_come"] == pytest.approx(ladder_by_hand(frame, now), rel=1e-9)
+    assert [row["day"] for row in found.by_outcome][:2] == ["2024-02-21", "2024-02-22"]
+
+
+def test_nothing_from_the_future_and_no_order_of_rows():
+    frame, now = daily(), pd.Timestamp("2024-02-20")
+    frame["revenue"] = np.where(frame["gone"].notna(), 10.0 + np.arange(len(frame)) % 7, np.nan)
+    known = frame[frame["booked"] <= now].sample(frac=1.0, random_state=0)
+    later = known["gone"] > now
+    known["gone"], known["revenue"] = known["gone"].mask(later), known["revenue"].mask(later)
+    totals = []
+    for table in (frame, known):
+        log = EventLog.from_frame(table, arrival="booked", outcome="gone", until=max(now, table["gone"].max()))
+        ask = {"horizon": "14d", "as_of": now, "model": LinearModel(l2=1e-4), "cutoffs": 1, "value": "revenue"}
+        found = forecast(log, **ask)
+        totals.append([found.total["to_come"], *found.total["bands"]["95%"]])
+        assert found.total["came"] is None or table is frame
+    np.testing.assert_allclose(totals[0], totals[1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("of_positives", [False, True])
+def test_a_value_that_is_the_same_for_all_scales_the_counts(of_positives):
+    frame = daily()
+    counts = EventLog.from_frame(frame, arrival="booked", outcome="gone")
+    with_value = frame.assign(worth=np.where(frame["gone"].notna() | (not of_positives), 20.0, np.nan))
+    log = EventLog.from_frame(with_value, arrival="booked", outcome="gone")
+    ask = {"horizon": "14d", "as_of": "2024-02-20", "model": LinearModel(l2=1e-4), "cutoffs": 2, "levels": [0.8]}
+    plain, worth = forecast(counts, **ask), forecast(log, value="worth", **ask)
+    for key in ("so_far", "to_come", "came"):
+        assert worth.total[key] == pytest.approx(20 * plain.total[key], rel=1e-3)
+    low, high = worth.total["bands"]["80%"]
+    assert [np.floor(low / 20), np.ceil(high / 20)] == pytest.approx(plain.total["bands"]["80%"], abs=1.0)
+    assert bool(worth.notes) == of_positives
+
+
+def test_what_positives_are_worth_on_average():
+    """Where only positives have a value, those to come are worth what others of their group were, and the sum is right on average."""
+    off = []
+    for seed in range(12):
+        log = simulated_log(seed=seed, n=2500)
+        frame = log.frame.assign(revenue=np.where(log.frame["kind"] == "b", 30.0, 10.0))
+        arrival, outcome = (pd.to_datetime(np.where(t > 2**60, -(2**63), t), unit="us") for t in log.times)
+        frame["revenue"] = frame["revenue"].where(outcome.notna())
+        known = EventLog.from_frame(
+            frame.assign(arrived=arrival, turned=outcome), arrival="arrived", outcome="turned", until="2024-03-15"
+        )
+        found = forecast(known, value="revenue", group="kind", cutoffs=0, method="chain-ladder", **QUICK).total
+        off.append((found["to_come"] - found["came"]) / found["came"])
+    assert abs(np.mean(off)) < 3 * np.std(off, ddof=1) / np.sqrt(len(off)) + 0.02
+
+
+def coverage(draws, method, **simulated):
+    """How often each band holds what came, and the mean of the relative errors."""
+    inside, off = {"80%": 0, "95%": 0}, []
+    for seed in range(draws):
+        found = forecast(simulated_log(seed=seed, n=2000, **simulated), cutoffs=2, **{**QUICK, "method": method}).total
+        off.append((found["to_come"] - found["came"]) / found["came"])
+        for level, (low, high) in found["bands"].items():
+            inside[level] += low <= found["came"] <= high
+    return inside, off
+
+
+def check_coverage(draws, inside, off):
+    for level, share in (("80%", 0.8), ("95%", 0.95)):
+        assert stats.binom.cdf(inside[level], draws, share) > 1e-3, (level, inside[level])
+    assert abs(np.mean(off)) < 3.5 * np.std(off, ddof=1) / np.sqrt(draws)
+
+
+def test_bands_cover():
+    inside, off = coverage(40, "chain-ladder")
+    check_coverage(40, inside, off)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("uneven", [0.0, 0.4])
+def test_bands_cover_in_many_draws(uneven):
+    inside, off = coverage(200, "dfm-piecewise", uneven=uneven)
+    check_coverage(200, inside, off)
+
+
+def test_past_forecasts_are_those_of_that_day():
+    log = simulated_log()
+    past = forecast(log, cutoffs=2, **QUICK).past
+    assert len(past) == 2
+    for one in past:
+        again = forecast(log, cutoffs=0, **{**QUICK, "as_of": one["as_of"]}).total
+        assert again["to_come"] == pytest.approx(one["forecast"]) and again["came"] == one["came"]
+
+
+def test_the_verdict_and_the_errors(found):
+    assert f"{found.total['rows']:,} rows" in found.verdict and "80% band" in found.verdict
+    assert set(found.errors) == {"forecast", "chain-ladder"}
+    past = found.past
+    off = np.mean([abs(one["forecast"] - one["came"]) / one["came"] for one in past])
+    assert found.errors["forecast"]["total"] == pytest.approx(off)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"horizon": "90d"}, "the oldest row is 60 days old, and the horizon is 90"),
+        ({"as_of": "2025-01-01"}, "outside the log"),
+        ({"method": "magic"}, "method='magic' is not known; choose chain-ladder or one of bl"),
+        ({"levels": [80]}, "must be numbers between 0 and 1"),
+        ({"levels": []}, "must be numbers between 0 and 1"),
+        ({"arrivals": "more"}, "leave it out, or say 'repeat'"),
+        ({"group": "nothing"}, "nothing"),
+        ({"value": "kind"}, "cannot be summed up"),
+        ({"cutoffs": -1}, "at least 0"),
+        ({"lookback": "9d"}, "a longer log or lookback"),
+        ({"as_of": "2024-01-02"}, "positive so far: a forecast needs at least 30"),
+    ],
+)
+def test_what_cannot_be_forecast(asked, message):
+    with pytest.raises(ValueError, match=message):
+        forecast(simulated_log(n=2000), **{**QUICK, **asked})
+
+
+def test_rows_that_are_all_final_leave_nothing_to_come():
+    with pytest.raises(ValueError, match="nothing is still to come"):
+        forecast(simulated_log(n=1000, after=30.0), **{**QUICK, "as_of": "2024-03-28"})
+
+
+def test_values_that_are_no_values():
+    log = simulated_log(n=500)
+    frame = log.frame.assign(worth=-1.0)
+    arrival, outcome = (pd.to_datetime(np.where(t > 2**60, -(2**63), t), unit="us") for t in log.times)
+    frame = frame.assign(arrived=arrival, turned=outcome)
+    ask = {"arrival": "arrived", "outcome": "turned", "until": "2024-03-15"}
+    with pytest.raises(ValueError, match="column 'worth': 500 rows are negative, the first at row 0"):
+        forecast(EventLog.from_frame(frame, **ask), value="worth", **QUICK)
+    frame["worth"] = np.where(outcome.notna(), np.nan, 1.0)
+    with pytest.raises(ValueError, match="positive without a value"):
+        forecast(EventLog.from_frame(frame, **ask), value="worth", **QUICK)
