@@ -1,0 +1,108 @@
+"""Delays that have changed: how many times as long the positives of a group take as those of all rows together.
+
+With F the share of positives seen by an age, those of a group may have taken s times as long: F_s(a) = F(a / s) / F(H / s), which is 1 at the horizon H. For a positive with delay d in a row of
+age e, F_s(d) / F_s(e) is then evenly spread between 0 and 1 whatever the rate is, so a change of the delays can be told from one of the rate. How far groups differ is learned from all of them
+(empirical Bayes): where delays have always been the same, a small group is taken to have them too, unless it clearly has others.
+
+What comes after the oldest age of a group nobody has seen. Delays may change there by another factor than before: its logarithm is taken to be off by _UNSEEN times itself, give or take.
+Where delays have not shifted that adds nothing; where they have, intervals become wide, as they should.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from belated.evaluation.seen_shares import SeenShares
+from belated.typing import Floats
+
+_CLEARLY = 1.0  # standard errors, beyond which a group is believed against all others
+_FEWEST = 10  # positives that say something about their delays
+_UNSEEN = 0.5
+_WIDEST = 4.0  # of log s
+_STEPS = 40  # of halving
+_COARSE = 0.002  # of the horizon
+
+
+@dataclass(frozen=True)
+class Shift:
+    """log s of a group: as measured, with its error, and as believed given all groups, with the variance of that."""
+
+    measured: float = 0.0
+    error: float = np.inf
+    mean: float = 0.0
+    variance: float = 0.0
+
+    @property
+    def z(self) -> float:
+        """How many standard errors the delays of the group are from those of all rows; above 0, longer."""
+        return self.measured / self.error if np.isfinite(self.error) else 0.0
+
+
+class ScaledDelays:
+    """F_s, for delays that are recorded on a grid, too: straight lines between its points."""
+
+    def __init__(self, shares: SeenShares, horizon: float, grid: float) -> None:
+        self.shares, self.horizon, self.grid = shares, horizon, grid
+        after = np.append(shares.before[1:], 1.0)
+        ages, seen = np.append(0.0, shares.delays), np.append(0.0, after)
+        if grid > horizon * _COARSE:  # a step is a grid long, however far the one before
+            ages, seen = np.append(ages, shares.delays - grid), np.append(seen, shares.before)
+        order = np.lexsort((seen, ages))
+        keep = ages[order] >= 0
+        self.ages = np.append(ages[order][keep], max(horizon, float(shares.delays[-1])))
+        self.seen = np.append(seen[order][keep], 1.0)
+
+    def at(self, ages: Floats, log_s: float) -> Floats:
+        """F_s at ages; before arrival nothing has been seen."""
+        if log_s == 0.0:
+            return np.where(ages >= 0, self.shares.at(ages), 0.0)
+        scale = np.exp(-log_s)
+        end = float(np.interp(self.horizon * scale, self.ages, self.seen))
+        return np.where(ages >= 0, np.minimum(np.interp(ages * scale, self.ages, self.seen) / end, 1.0), 0.0)
+
+    def measure(self, delay: Floats, elapsed: Floats) -> tuple[float, float]:
+        """log s of positives with these delays, in rows of these ages, and its standard error."""
+        before = delay - self.grid
+
+        def excess(log_s: float) -> float:
+            """How far the places of delays among those that could be seen are above their middle, on average; falls with s."""
+            seen = np.maximum(self.at(elapsed, log_s), 1e-300)
+            place = (self.at(delay, log_s) + self.at(before, log_s)) / (2.0 * seen)
+            return float(np.minimum(place, 1.0).mean()) - 0.5
+
+        if len(delay) < _FEWEST:
+            return 0.0, np.inf
+        low, high = -_WIDEST, _WIDEST
+        for _ in range(_STEPS):
+            middle = (low + high) / 2.0
+            low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+        found = (low + high) / 2.0
+        bend = (excess(found + 0.05) - excess(found - 0.05)) / 0.1
+        if abs(found) > 0.99 * _WIDEST or bend > -1e-3:
+            return 0.0, np.inf
+        return found, float(np.sqrt(1.0 / 12.0 / len(delay))) / -bend
+
+
+def shifts(measured: list[tuple[float, float]]) -> list[Shift]:
+    """Of groups, what to believe of each."""
+    values, errors = (np.array([pair[k] for pair in measured]) for k in (0, 1))
+    known = np.isfinite(errors)
+    between = 0.0
+    if known.sum() >= 3:
+        weight = 1.0 / errors[known] ** 2
+        excess = float((weight * values[known] ** 2).sum()) - known.sum()
+        between = max(0.0, excess / float(weight.sum()))
+    found = []
+    for value, error in zip(values.tolist(), errors.tolist(), strict=True):
+        if not np.isfinite(error):
+            found.append(Shift(variance=(1.0 + _UNSEEN**2) * between))
+            continue
+        own = between
+        if abs(value) > _CLEARLY * error:
+            own = max(between, value**2 - error**2)
+        share = own / (own + error**2)
+        mean, variance = share * value, share * error**2
+        found.append(Shift(value, error, mean, variance + _UNSEEN**2 * (mean**2 + variance)))
+    return found

@@ -1,0 +1,159 @@
+"""All scored rows as they are known at one time: the delays of all of them, and estimates by period and by segment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from belated.data.durations import DAY
+from belated.evaluation.seen_shares import seen_shares
+from belated.monitoring.delay_shifts import ScaledDelays, Shift, shifts
+from belated.monitoring.estimates import Estimate, Figure, estimate
+from belated.monitoring.same_age import same_age
+from belated.monitoring.scored_rows import ScoredRows, period_of
+from belated.tables.refusal import counted
+from belated.typing import Ints
+
+_FEWEST = 50  # positives to learn delays from
+_SEGMENTS = 200  # the most segments that are looked at
+_ALPHA = 0.01  # of the test for changed delays
+
+
+@dataclass(frozen=True)
+class Period:
+    version: str
+    start: int
+    estimate: Estimate
+    delays: str  # "unchanged", "later" or "sooner"
+    plain: dict[str, Any]
+
+
+class Look:
+    """All rows as they are known at one time: the delays of all of them, and estimates of groups of rows."""
+
+    def __init__(self, rows: ScoredRows, size: int) -> None:
+        self.rows, self.size = rows, size
+        self.y, self.elapsed = rows.positive, rows.elapsed
+        delay, age = rows.delays(self.y)
+        _check_history(rows, len(delay))
+        self.shares = seen_shares(delay, age)
+        self.scaled = ScaledDelays(self.shares, rows.days, rows.grid / DAY)
+        self.start = period_of(rows.time, size)
+        self.varied = self._variation()
+
+    def _variation(self) -> float:
+        """By how much days vary more than independent rows would, within a period."""
+        seen = self.shares.at(np.minimum(self.elapsed, self.rows.days))
+        by_now = self.rows.score * seen
+        _, period = np.unique(self.start, return_inverse=True)
+        period = period * len(self.rows.versions) + self.rows.version
+        ratio = np.bincount(period, self.y) / np.maximum(np.bincount(period, by_now), 1e-300)
+        p = np.minimum(ratio[period] * by_now, 1.0)
+        _, day = np.unique(self.rows.time // min(DAY, self.size), return_inverse=True)
+        happened, expected, variance = (np.bincount(day, w) for w in (self.y, p, p * (1.0 - p)))
+        enough = expected >= 5
+        freedom = int(enough.sum()) - len(np.unique(period))
+        if freedom < 5:
+            return 1.0
+        return max(1.0, float(((happened - expected)[enough] ** 2 / variance[enough]).sum() / freedom))
+
+    def estimates(self, groups: list[Ints]) -> list[Estimate]:
+        """Of groups of rows, given by their numbers; delays of each may be their own."""
+        measured = []
+        for group in groups:
+            mine = group[self.y[group]]
+            delay, age = self.rows.take(mine).delays(np.ones(len(mine), dtype=bool))
+            measured.append(self.scaled.measure(delay, age))
+        return [self._estimate(group, shift) for group, shift in zip(groups, shifts(measured), strict=True)]
+
+    def _estimate(self, group: Any, shift: Shift) -> Estimate:
+        score, y, elapsed = self.rows.score[group], self.y[group], self.elapsed[group]
+        return estimate(score, y, elapsed, self.scaled, shift, self.varied)
+
+    def by_period(self) -> list[Period]:
+        rows, found = self.rows, []
+        code = np.unique(self.start, return_inverse=True)[1] * len(rows.versions) + rows.version
+        kinds, groups = _groups(code)
+        estimates = self.estimates(groups)
+        for kind, group, one in zip(kinds, groups, estimates, strict=True):
+            start, version = int(self.start[group[0]]), rows.versions[kind % len(rows.versions)]
+            found.append(self._period(start, version, one))
+        return sorted(found, key=lambda one: (one.version, one.start))
+
+    def _period(self, start: int, version: str, one: Estimate) -> Period:
+        rows = self.rows
+        changed = "unchanged"
+        if abs(one.shift.z) > stats.norm.ppf(1 - _ALPHA / 2):
+            changed = "later" if one.shift.z > 0 else "sooner"
+        end = start + self.size
+        plain = {
+            "period": rows.show(start),
+            "end": rows.show(end),
+            "version": version or None,
+            **one.as_plain_data(),
+            "calibration": _inverse(one.figures["oe"]).as_plain_data(),
+            "rate_so_far": one.positive / max(one.rows, 1),
+            "final_on": rows.show(min(end, rows.now) + rows.horizon),
+            "delays": changed,
+            "delay": _delay_ratio(one.shift).as_plain_data(),
+            "same_age": same_age(rows, start, self.size, version),
+        }
+        return Period(version, start, one, changed, plain)
+
+    def by_segment(self) -> list[dict[str, Any]]:
+        """Of rows that are not final, of the newest version; the most striking first."""
+        rows = self.rows
+        newest = rows.version[-1]
+        recent = np.flatnonzero((self.elapsed < rows.days) & (rows.version == newest))
+        if not len(recent):
+            return []
+        kinds, groups = _groups(rows.segment[recent])
+        order = np.argsort([-len(group) for group in groups], kind="stable")[:_SEGMENTS]
+        estimates = self.estimates([recent[groups[k]] for k in order])
+        found, p = [], []
+        for k, one in zip(order, estimates, strict=True):
+            oe = one.figures["oe"]
+            sure = oe.value is not None and oe.value > 0 and oe.error is not None and one.expected >= 5
+            p.append(2 * float(stats.norm.sf(abs(np.log(oe.value)) / oe.error)) if sure else 1.0)  # type: ignore[arg-type]
+            plain = one.as_plain_data() | {"calibration": _inverse(oe).as_plain_data()}
+            found.append({"segment": rows.segments[int(kinds[k])], **plain})
+        adjusted = stats.false_discovery_control(p) if p else []
+        for row, value in zip(found, adjusted, strict=True):
+            row["adjusted_p"] = float(value)
+        return sorted(found, key=lambda row: (row["adjusted_p"], -row["rows"]))
+
+
+def _groups(code: Ints) -> tuple[Ints, list[Ints]]:
+    """The values of codes, and which rows have each."""
+    order = np.argsort(code, kind="stable")
+    kinds, first = np.unique(code[order], return_index=True)
+    return kinds, np.split(order, first[1:])
+
+
+def _check_history(rows: ScoredRows, positive: int) -> None:
+    oldest = float((rows.now - rows.time[0]) / DAY)
+    if oldest < rows.days * (1 - 1e-12):
+        raise ValueError(
+            f"the oldest score is {oldest:.3g} days old and the horizon is {rows.days:.3g}: nobody has seen yet how many come after "
+            f"{oldest:.3g} days. Take a shorter horizon, or older scores as well."
+        )
+    if positive < _FEWEST:
+        raise ValueError(
+            f"{counted(positive, 'positive')} to learn delays from, and at least {_FEWEST} are needed. Give a longer history."
+        )
+
+
+def _inverse(figure: Figure) -> Figure:
+    value, low, high = (None if not v else 1.0 / v for v in (figure.value, figure.low, figure.high))
+    return Figure(value, high, low, figure.error)
+
+
+def _delay_ratio(shift: Shift) -> Figure:
+    """How many times as long as usual positives take."""
+    if not np.isfinite(shift.error):
+        return Figure(None, None, None)
+    value, low, high = (float(np.exp(shift.measured + k * shift.error)) for k in (0.0, -1.96, 1.96))
+    return Figure(value, low, high, shift.error)

@@ -1,0 +1,235 @@
+"""monitor: what it says of changes of the rate and of the delays, of its own past, and of bad input."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import datetime, timedelta
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from scipy import stats
+
+from belated import OutcomeWarning
+from belated.datasets import simulate_scores
+from belated.monitoring.monitor import monitor
+
+ASK = {"key": "id", "time": "scored_at", "score": "p", "outcome": "converted_at", "horizon": "30d"}
+NOW = datetime(2024, 3, 31)
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return simulate_scores(20_000)
+
+
+@pytest.fixture(scope="module")
+def found(tables):
+    return monitor(*tables, by="segment", version="version", **ASK)
+
+
+def test_right_scores_are_said_to_be_right(found):
+    assert found.ok and "predictions agree with what comes" in found.verdict and "delays unchanged" in found.verdict
+    assert sum(row["rows"] for row in found.periods) == 20_000
+    final = [row for row in found.periods if row["final"]]
+    assert len(final) >= 8 and all(row["share_in"] == 1.0 and row["rate"][0] == row["rate_so_far"] for row in final)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"rate_change": 0.6}, ("too high", "delays unchanged")),
+        ({"rate_change": 1.6}, ("too low", "delays unchanged")),
+        ({"delay_change": 2.5}, ("positives come later than usual",)),
+        ({"delay_change": 0.3}, ("positives come sooner than usual",)),
+    ],
+)
+def test_a_change_of_the_rate_is_told_from_one_of_the_delays(changes, said):
+    verdict = monitor(*simulate_scores(60_000, **changes), **ASK, lags=()).verdict
+    assert all(words in verdict for words in said), verdict
+
+
+def test_versions_are_never_mixed(tables):
+    scores, outcomes = tables
+    versions = [(row["version"], row["period"]) for row in monitor(*tables, version="version", **ASK, lags=()).periods]
+    assert len(set(versions)) == len(versions) and {"v1", "v2"} == {version for version, _ in versions}
+    p = scores["p"].to_numpy()
+    halved = scores.set_column(2, "p", pa.array(np.where(np.array(scores["version"]) == "v2", p / 2, p)))
+    before, after = (monitor(one, outcomes, version="version", **ASK, lags=()) for one in (scores, halved))
+    for old, new in zip(before.periods, after.periods, strict=True):
+        assert (old["auc"] == new["auc"]) or old["version"] == "v2"
+        assert new["calibration"][0] == pytest.approx(old["calibration"][0] * (0.5 if old["version"] == "v2" else 1.0))
+
+
+def test_order_of_rows_and_kind_of_tables_do_not_matter(tables, found):
+    scores, outcomes = (table.to_pandas().sample(frac=1.0, random_state=0) for table in tables)
+    joined = scores.merge(outcomes, on="id", how="left")
+    again = monitor(scores, outcomes, by="segment", version="version", **ASK)
+    one = monitor(joined, by="segment", version="version", **{**ASK, "key": None})
+    for other in (again, one):
+        assert other.verdict == found.verdict
+        for old, new in zip(found.periods, other.periods, strict=True):
+            assert new["log_loss"] == pytest.approx(old["log_loss"]) and new["delay"] == pytest.approx(old["delay"])
+
+
+def test_it_says_of_its_past_what_it_would_have_said(tables, found):
+    scores, outcomes = tables
+    row = next(row for row in found.check if row["lag"] == 3)
+    period = next(one for one in found.periods if (one["period"], one["version"]) == (row["period"], row["version"]))
+    then = datetime.fromisoformat(period["end"]) + timedelta(days=3)
+    known = monitor(
+        scores.filter(pc.less_equal(scores["scored_at"], then)),
+        outcomes.filter(pc.less_equal(outcomes["converted_at"], then)),
+        until=then,
+        version="version",
+        lags=(),
+        **ASK,
+    )
+    said = next(one for one in known.periods if (one["period"], one["version"]) == (row["period"], row["version"]))
+    assert row["log_loss"]["said"] == pytest.approx(said["log_loss"]) and row["oe"]["said"] == pytest.approx(said["oe"])
+    assert row["log_loss"]["truth"] == period["log_loss"][0]
+
+
+def test_the_same_age_is_compared_without_any_assumption(tables):
+    scores, outcomes = (table.to_pandas() for table in tables)
+    found = monitor(scores, outcomes, until=NOW, lags=(), **ASK).periods[-1]
+    start, rates = pd.Timestamp(found["period"]), []
+    for back in range(4):
+        begin, known = start - pd.Timedelta(weeks=back), NOW - pd.Timedelta(weeks=back)
+        mine = scores[
+            (scores["scored_at"] >= begin)
+            & (scores["scored_at"] < begin + pd.Timedelta(weeks=1))
+            & (scores["scored_at"] <= known)
+        ]
+        came = outcomes[outcomes["converted_at"] <= known]
+        rates.append(mine["id"].isin(came["id"]).mean())
+    assert found["same_age"]["rate"] == pytest.approx(rates[0]) and found["same_age"]["periods"] >= 3
+    low, high = found["same_age"]["ratio"][1:]
+    assert low < 1 < high and min(rates[1:]) * 0.8 < found["same_age"]["before"] < max(rates[1:]) * 1.2
+
+
+def test_segments_that_are_off_are_found_and_corrected_for_their_number():
+    scores, outcomes = simulate_scores(60_000)
+    p, segment = scores["p"].to_numpy(), np.array(scores["segment"])
+    off = scores.set_column(2, "p", pa.array(np.where(segment == "mail", p * 0.6, p)))
+    found = monitor(off, outcomes, by="segment", **ASK, lags=())
+    assert found.segments[0]["segment"] == "mail" and found.segments[0]["adjusted_p"] < 1e-6
+    assert all(row["adjusted_p"] > 0.01 for row in found.segments[1:])
+    assert "1 segment of segment is off, most clearly mail" in found.verdict
+    many = scores.append_column("shop", pa.array([f"shop {k}" for k in np.arange(len(p)) % 60]))
+    assert sum(row["adjusted_p"] < 0.05 for row in monitor(many, outcomes, by="shop", **ASK, lags=()).segments) <= 1
+
+
+@pytest.mark.parametrize(
+    ("limit", "ok"),
+    [("calibration=0.9..1.1", False), ("calibration=..2", True), ("oe=0.9..", False), ("auc=0.6..", True)],
+)
+def test_limits_that_are_clearly_broken(limit, ok):
+    found = monitor(*simulate_scores(40_000, rate_change=0.6), **ASK, fail_on=limit, lags=())
+    assert found.ok == ok and (ok or (limit in found.failed[0] and "Broken" in found.verdict))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("calibration", "write calibration=0.9..1.1"),
+        ("luck=0..1", "'luck' is not a figure of a monitor; choose one of calibration"),
+        ("auc=a..b", "its ends must be numbers"),
+        ("auc=..", "it needs an end"),
+        ("auc=0.9..0.7", "the first must be below the second"),
+        ({"auc": (0.7,)}, "needs two ends"),
+    ],
+)
+def test_limits_that_are_none(tables, given, message):
+    with pytest.raises(ValueError, match=message):
+        monitor(*tables, **ASK, fail_on=given)
+
+
+def changed(table, name, values):
+    return table.set_column(table.column_names.index(name), name, pa.array(values))
+
+
+def test_bad_input_is_refused_with_the_column_and_the_row(tables):
+    scores, outcomes = tables
+    p = scores["p"].to_numpy().copy()
+    p[7] = 1.5
+    with pytest.raises(ValueError, match=r"column 'p': 1 row is outside 0 to 1, the first at row 7 \(1.5\)"):
+        monitor(changed(scores, "p", p), outcomes, **ASK)
+    p[7] = np.nan
+    with pytest.raises(ValueError, match="column 'p': 1 row is missing"):
+        monitor(changed(scores, "p", p), outcomes, **ASK)
+    with pytest.raises(ValueError, match="must hold probabilities, got large_string"):
+        monitor(scores, outcomes, **{**ASK, "score": "segment"})
+    with pytest.raises(ValueError, match="say which column with key="):
+        monitor(scores, outcomes, **{**ASK, "key": None})
+    twice = changed(scores, "id", np.where(np.arange(len(p)) == 3, 2, np.arange(len(p))))
+    with pytest.raises(ValueError, match="'id'"):
+        monitor(twice, outcomes, **ASK)
+    with pytest.raises(ValueError, match="the oldest score is 90 days old and the horizon is 100"):
+        monitor(scores, outcomes, **{**ASK, "horizon": "100d"})
+    with pytest.raises(ValueError, match="12 positives to learn delays from, and at least 50"):
+        monitor(scores, outcomes.slice(0, 12), until=NOW, **ASK)
+
+
+def test_outcomes_before_scores_are_counted_aloud(tables):
+    scores, outcomes = tables
+    early = np.where(
+        np.arange(len(outcomes)) < 5, np.datetime64("2023-01-01", "us"), outcomes["converted_at"].to_numpy()
+    )
+    with pytest.warns(OutcomeWarning, match="5"):
+        monitor(scores, changed(outcomes, "converted_at", early), until=NOW, **ASK)
+
+
+def coverage(draws, **changes):
+    """How often intervals of observed over expected and of log loss hold the truth, by how many weeks ago rows were scored."""
+    inside = {}
+    for seed in range(draws):
+        scores, outcomes = simulate_scores(40_000, days=120, seed=seed, **changes)
+        q, final = scores["p"].to_numpy(), np.zeros(len(scores), dtype=bool)
+        final[outcomes["id"].to_numpy()] = True
+        when = scores["scored_at"].to_numpy()
+        now = np.datetime64(NOW, "us")
+        found = monitor(
+            scores.filter(pa.array(when <= now)),
+            outcomes.filter(pc.less_equal(outcomes["converted_at"], NOW)),
+            until=NOW,
+            lags=(),
+            **ASK,
+        )
+        for back, row in zip(itertools.count(1), reversed(found.periods[-3:])):
+            mine = (
+                (when >= np.datetime64(row["period"], "us")) & (when < np.datetime64(row["end"], "us")) & (when <= now)
+            )
+            loss = -np.where(final, np.log(q), np.log1p(-q))[mine].mean()
+            truth = {"oe": changes.get("rate_change", 1.0), "log_loss": loss}
+            for name, value in truth.items():
+                inside.setdefault((back, name), []).append(row[name][1] <= value <= row[name][2])
+    return inside
+
+
+def check_coverage(inside, draws, least):
+    for key, hits in inside.items():
+        assert stats.binom.cdf(sum(hits), draws, least) > 1e-3, (key, np.mean(hits))
+
+
+def test_intervals_cover_where_the_rate_drifts():
+    check_coverage(coverage(8, rate_change=0.7), 8, 0.95)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("changes", "least"),
+    [
+        ({}, 0.95),
+        ({"rate_change": 0.7}, 0.95),
+        ({"uneven": 0.15}, 0.95),
+        ({"delay_change": 1.5}, 0.85),
+        ({"delay_change": 0.6}, 0.9),
+        ({"rate_change": 1.3, "delay_change": 1.5}, 0.82),
+    ],
+)
+def test_intervals_cover_in_many_draws(changes, least):
+    """Where delays have just changed, they hold the truth in at least 82 of 100 draws: what will come late nobody has seen yet."""
+    check_coverage(coverage(100, **changes), 100, least)
