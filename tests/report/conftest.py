@@ -24,3 +24,17 @@ def browser(request):
         browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def one_width(monkeypatch):
+    """Charts at one width alone, where that is enough."""
+    drawing = pytest.importorskip("belated.report.drawing")
+    monkeypatch.setattr(drawing, "WIDTHS", {"narrow": drawing.WIDTHS["narrow"]})
+
+
+@pytest.fixture
+def no_pictures(monkeypatch):
+    """Pages whose words alone matter."""
+    drawing = pytest.importorskip("belated.report.drawing")
+    monkeypatch.setattr(drawing, "_svg", lambda *_: "<svg></svg>")

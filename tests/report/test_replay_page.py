@@ -6,12 +6,10 @@ import copy
 
 import numpy as np
 import pytest
-from pages import check_sorting, opened
+from pages import EVIL, SCREENS, check_fills, check_pictures, check_print, check_sorting, check_stands_alone, opened
 
 from belated.report.replay_page import render_replay
 from belated.streaming.replay_results import Replay, ReplaySettings
-
-EVIL = "<script>document.title='pwned'</script>"
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +42,19 @@ def summary():
     return {**found.summary(), "name": "clicks", "command": "belated replay clicks"}
 
 
-def test_it_says_what_was_found(summary):
-    page = render_replay(summary)
+@pytest.fixture(scope="module")
+def file(summary, tmp_path_factory):
+    file = tmp_path_factory.mktemp("replay") / "replay.html"
+    file.write_text(render_replay(summary))
+    return file
+
+
+def test_it_says_what_was_found(file, summary):
+    page = file.read_text()
+    check_stands_alone(page, 2)
     assert summary["best"] == "es-dfm" and "clicks as a stream: es-dfm" in page
-    assert page.count("<figure") == page.count('role="img"') == 2 and "var(--accent)" in page
+    improved = summary["methods"]["es-dfm"]["relative_improvement"]
+    assert f"Learning pays: es-dfm gets {improved:.0%} of what knowing all labels at once would gain" in page
     assert "Not shown, being far worse: vanilla" in page
     assert summary["methods"]["oracle"]["relative_improvement"] == 1.0
     assert "The best on the stream (es-dfm) does not clearly differ from dfm-piecewise" in summary["verdict"]
@@ -65,10 +72,22 @@ def test_seconds_from_zero_and_missing_numbers(summary):
     assert "<svg" in render_replay(other)
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (375, "light"), (320, "dark")])
-def test_the_replay_in_a_browser(browser, summary, tmp_path, width, scheme):
-    file = tmp_path / "replay.html"
-    file.write_text(render_replay(summary))
+@pytest.mark.parametrize(("gained", "lead"), [(None, "there is little to gain"), (-0.1, "did not pay")])
+def test_it_opens_with_whether_learning_pays(summary, gained, lead, no_pictures):
+    other = copy.deepcopy(summary)
+    other["methods"]["es-dfm"]["relative_improvement"] = gained
+    page = render_replay(other)
+    assert lead in page and page.index(lead) < page.index(summary["verdict"][:40])
+
+
+@pytest.mark.parametrize(("width", "scheme"), [*SCREENS, (320, "dark")])
+def test_the_replay_in_a_browser(browser, file, width, scheme):
     with opened(browser, file, width, scheme) as page:
-        assert page.locator("figure svg").count() == 2
+        check_pictures(page, 2)
         check_sorting(page, ((1, str), (2, float), (4, float)))
+        if width == 1440:
+            check_fills(page)
+
+
+def test_the_replay_on_paper(browser, file):
+    check_print(browser, file, 2)

@@ -1,58 +1,151 @@
-"""The page: a template filled with a summary and its charts."""
+"""The page of a comparison: which method to use, and why."""
 
 from __future__ import annotations
 
-import re
-from importlib.resources import files
 from typing import Any
 
-from belated.report.charts import Chart, charts
+import numpy as np
+from matplotlib.figure import Figure
+
+from belated.report.backtest_pictures import (
+    grid_of,
+    paint_ages,
+    paint_calibrations,
+    paint_cutoffs,
+    paint_methods,
+    paint_values,
+    shown_values,
+    special,
+)
+from belated.report.delay_pictures import paint_delay_curve, paint_maturity
+from belated.report.drawing import Chart, draw, draw_figure
+from belated.report.palette import IN_PAGE
+from belated.report.template import by_loss, fill
 
 
 def render(summary: dict[str, Any]) -> str:
     """A self-contained page of HTML for a summary, as ``Backtest.summary()`` and the CLI make it."""
-    return fill("page.html", summary, charts(summary), d=summary["diagnosis"])
-
-
-def fill(name: str, summary: dict[str, Any], charts: dict[str, Chart], **more: Any) -> str:
-    """A template of this room filled with a summary, its charts, and its methods, the best first."""
-    from jinja2 import Environment
-    from markupsafe import Markup
-
-    here = files("belated.report")
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"percent": _percent, "number": _number, "interval": _interval, "instant": _instant}
-    environment.filters["duration"] = _duration
-    template = environment.from_string((here / name).read_text())
-    drawn = {key: (chart, Markup(chart.svg)) for key, chart in charts.items()}
-    methods = sorted(summary["methods"].items(), key=lambda item: item[1]["log_loss"])
-    parts = {part: Markup((here / part).read_text()) for part in ("style.css", "sorting.js")}
-    return template.render(
-        s=summary, charts=drawn, methods=methods, style=parts["style.css"], sorting=parts["sorting.js"], **more
+    return fill(
+        "page.html", summary, _charts(summary), d=summary["diagnosis"], methods=by_loss(summary), lead=_lead(summary)
     )
 
 
-def _percent(value: float | None, digits: int = 0) -> str:
-    return "\u2013" if value is None else f"{value:.{digits}%}".replace("-", "\u2212")
+def _lead(summary: dict[str, Any]) -> str:
+    """What it means for somebody who does not know the methods."""
+    best, methods = summary["recommended"], summary["methods"]
+    plain = _off(methods["bl"]["calibration_ratio"])
+    if best == "bl":
+        return f"No correction is better on average than labels as they stand, which predicted {plain}."
+    return f"Trained on labels as they stand, a model predicted {plain}; with {best}, {_off(methods[best]['calibration_ratio'])}."
 
 
-def _number(value: float | None, digits: int = 3) -> str:
-    return "\u2013" if value is None else f"{value:.{digits}f}"
+def _charts(summary: dict[str, Any]) -> dict[str, Chart]:
+    """All charts of a summary, by name."""
+    grouped = summary["settings"]["group"] is not None
+    found = {
+        "delays": _delays(summary["diagnosis"]),
+        "maturity": _maturity(summary["diagnosis"]),
+        "methods": _methods(summary),
+        "cutoffs": _cutoffs(summary),
+        "calibration": _calibration(summary),
+        "ages": _ages(summary, wide=not grouped),
+    }
+    if grouped:
+        found["groups"] = _groups(summary)
+    return found
 
 
-def _duration(days: float) -> str:
-    """In words: 1 hour, 30 days."""
-    for size, unit in ((1.0, "day"), (24.0, "hour"), (1440.0, "minute")):
-        value = days * size
-        if value >= 1 and abs(value - round(value)) < 1e-6:
-            return f"{round(value)} {unit}{'s' if round(value) != 1 else ''}"
-    return f"{days:.3g} days"
+def _delays(diagnosis: dict[str, Any]) -> Chart:
+    curve, window = diagnosis["curve"], diagnosis["window"]
+    ages, share = (np.append(0.0, curve[key]) for key in ("ages", "share"))
+    half, ninety = (float(ages[min(int(np.searchsorted(share, s)), len(ages) - 1)]) for s in (0.5, 0.9))
+    title = f"Half of the positives come within {half:.2g} days, nine in ten within {ninety:.2g}"
+    after = diagnosis["after_window"]["share"]
+    text = f"Share of positives seen by age, with a 95% band. At the window of {window:.3g} days, {after:.0%} are still to come."
+    return draw("delays", title, text, lambda axes, look: paint_delay_curve(axes, diagnosis, look))
 
 
-def _instant(text: str) -> str:
-    """To the second, and only the day where that is all there is to say."""
-    return re.sub(r"( 00:00:00)?(\.\d+)?\+00:00$", "", text)
+def _maturity(diagnosis: dict[str, Any]) -> Chart:
+    rows, seen = (np.array([d[key] for d in diagnosis["days"]]) for key in ("rows", "positives_seen"))
+    young = seen < 0.9
+    title = "Every day of arrival has at least nine in ten of its positives by now"
+    if young.any():
+        missing = 1.0 - float(np.average(seen[young], weights=rows[young]))
+        title = f"The last {int(young.sum())} days lack {missing:.0%} of their positives"
+    text = "Rate by time of arrival so far, and as expected in the end."
+    return draw("maturity", title, text, lambda axes, look: paint_maturity(axes, diagnosis, look))
 
 
-def _interval(values: list[float] | None, form: str) -> str:
-    return "" if values is None else f"{format(values[0], form)} to {format(values[1], form)}".replace("-", "\u2212")
+def _methods(summary: dict[str, Any]) -> Chart:
+    methods, best = summary["methods"], summary["recommended"]
+    title = f"{best} has the lowest log loss of {len(methods) - 1} methods"
+    if methods[best]["log_loss"] > min(row["log_loss"] for name, row in methods.items() if name != "oracle"):
+        title = "Log loss by method"
+    text = "Mean log loss over the cut-offs, with 95% intervals from how they differ; lower is better. The oracle knew the final labels."
+    tall = 1.0 + 0.24 * max(len(methods), 8)
+    return draw("methods", title, text, lambda axes, look: paint_methods(axes, summary, look), lambda _: tall)
+
+
+def _cutoffs(summary: dict[str, Any]) -> Chart:
+    best = summary["recommended"]
+    losses = {name: [c["log_loss"] for c in summary["methods"][name]["cutoffs"]] for name in special(summary)}
+    wins = sum(mine < other for mine, other in zip(losses[best], losses["bl"], strict=True))
+    title = f"{best} is ahead of bl at {wins} of {len(losses['bl'])} cut-offs"
+    if best == "bl":
+        title = "No method is ahead of bl on average"
+    parts = [f"{name} {', '.join(f'{v:.3f}' for v in values)}" for name, values in losses.items()]
+    text = f"Log loss of the period after each cut-off: {'; '.join(parts)}."
+    return draw("cutoffs", title, text, lambda axes, look: paint_cutoffs(axes, summary, look))
+
+
+def _calibration(summary: dict[str, Any]) -> Chart:
+    best, methods = summary["recommended"], summary["methods"]
+    title = f"bl predicts {_off(methods['bl']['calibration_ratio'])}"
+    if best != "bl":
+        title += f", {best} {_off(methods[best]['calibration_ratio'])}"
+    text = "Rate of positives against mean prediction in ten bins for each method, with 95% intervals; on the diagonal both agree."
+
+    def paint(figure: Figure) -> None:
+        paint_calibrations(figure, summary, IN_PAGE)
+
+    def height(width: float) -> float:
+        lines, columns = grid_of(len(methods), width)
+        return min(width / columns, 2.4) * lines + 0.3
+
+    return draw_figure("calibration", title, text, paint, height, wide=True)
+
+
+def _off(ratio: float | None) -> str:
+    if ratio is None:
+        return "without positives to compare with"
+    if abs(ratio - 1) < 0.005:
+        return "the right number"
+    return f"{abs(ratio - 1):.0%} too {'many' if ratio > 1 else 'few'}"
+
+
+def _ages(summary: dict[str, Any], wide: bool) -> Chart:
+    best = summary["recommended"]
+    rows = summary["methods"][best]["by_days_since_cutoff"]
+    known = [row["calibration_ratio"] for row in rows if row["calibration_ratio"] is not None]
+    title = "No positives"
+    if known:
+        title = f"{best} stays between {min(known):.2f} and {max(known):.2f} of the actual number"
+    text = "Predicted over actual positives by days since the cut-off, up to: " + ", ".join(
+        f"{row['group']:.3g}: {'none' if row['calibration_ratio'] is None else format(row['calibration_ratio'], '.2f')}"
+        for row in rows
+    )
+    return draw("ages", title, text + ".", lambda axes, look: paint_ages(axes, summary, look), 2.9, wide)
+
+
+def _groups(summary: dict[str, Any]) -> Chart:
+    best, group = summary["recommended"], summary["settings"]["group"]
+    bl = {row["group"]: row["calibration_ratio"] for row in summary["methods"]["bl"]["by_group"]}
+    shown = shown_values(summary)
+    pairs = [(row["calibration_ratio"], bl[row["group"]]) for row in shown]
+    closer = sum(abs(np.log(mine)) < abs(np.log(other)) for mine, other in pairs if mine and other)
+    title = f"{best} is closer than bl for {closer} of {len(shown)} values of {group}"
+    if best == "bl":
+        title = f"bl, by {group}"
+    text = f"Predicted over actual positives for the {len(shown)} most frequent values of {group}."
+    tall = max(2.9, 1.0 + 0.24 * len(shown))
+    return draw("groups", title, text, lambda axes, look: paint_values(axes, summary, look), lambda _: tall)
