@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from belated.features.codes import CodeEncoder
     from belated.features.encoder import TableEncoder
     from belated.features.field_matrix import FieldMatrix
+    from belated.forecasting.forecast import Forecast, forecast
     from belated.methods.age_feature import Age
     from belated.methods.biased import BL
     from belated.methods.delay_model import DFM
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from belated.models.boosting import BoostingModel
     from belated.models.linear import LinearModel
     from belated.models.network import NetworkModel
+    from belated.monitoring.lift import Lift, lift
+    from belated.monitoring.monitor import Monitor, monitor
     from belated.persistence import load
     from belated.streaming.online_classifier import OnlineClassifier
     from belated.streaming.online_linear import OnlineLinearModel
@@ -62,8 +65,11 @@ _HOMES = {
     "Diagnosis": "evaluation.diagnosis",
     "EventLog": "data.event_log",
     "FieldMatrix": "features.field_matrix",
+    "Forecast": "forecasting.forecast",
     "Hazard": "methods.survival",
+    "Lift": "monitoring.lift",
     "LinearModel": "models.linear",
+    "Monitor": "monitoring.monitor",
     "NetworkModel": "models.network",
     "NnDF": "methods.delayed_feedback",
     "OnlineClassifier": "streaming.online_classifier",
@@ -80,9 +86,12 @@ _HOMES = {
     "TrainedModel": "training",
     "backtest": "evaluation.backtest",
     "diagnose": "evaluation.diagnosis",
+    "forecast": "forecasting.forecast",
     "ingest_criteo": "data.criteo_format",
     "ingest_parquet": "data.ingest",
+    "lift": "monitoring.lift",
     "load": "persistence",
+    "monitor": "monitoring.monitor",
     "train": "training",
 }
 
@@ -104,8 +113,11 @@ __all__ = [
     "Diagnosis",
     "EventLog",
     "FieldMatrix",
+    "Forecast",
     "Hazard",
+    "Lift",
     "LinearModel",
+    "Monitor",
     "NetworkModel",
     "NnDF",
     "OnlineClassifier",
@@ -122,16 +134,19 @@ __all__ = [
     "TrainedModel",
     "backtest",
     "diagnose",
+    "forecast",
     "ingest_criteo",
     "ingest_parquet",
+    "lift",
     "load",
+    "monitor",
     "train",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "datasets":
-        return import_module("belated.datasets")
+    if name in ("datasets", "plot"):
+        return import_module(f"belated.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'belated' has no attribute {name!r}")
     value = getattr(import_module(f"belated.{_HOMES[name]}"), name)

@@ -17,7 +17,7 @@ import click
 
 from belated import __version__
 
-_COMMANDS = ("describe", "compare", "train", "predict", "replay", "demo", "reproduce")
+_COMMANDS = ("describe", "compare", "train", "predict", "forecast", "monitor", "replay", "demo", "reproduce")
 
 
 class CommandGroup(click.Group):
@@ -51,6 +51,8 @@ def main(verbose: bool) -> None:
     belated compare log.parquet --horizon 30d        Which correction should I use, and what does it gain?
     belated train log.parquet --method auto --horizon 30d --out model.skops
     belated predict model.skops new.parquet --out predictions.parquet
+    belated forecast log.parquet --horizon 30d       How much is still to come, and when?
+    belated monitor scores.parquet --outcomes outcomes.csv ... Are the probabilities still right?
     belated replay log.parquet --horizon 30d --warmup 30d      Would learning hour by hour pay?
     belated demo                                     A comparison on a simulated log, to see what it gives.
     """

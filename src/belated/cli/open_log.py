@@ -205,21 +205,22 @@ def _time_columns(arrivals: Source, outcomes: Source, options: dict[str, Any]) -
                 )
             continue
         else:
-            name = _guess(source, role)
-            out.print(f"Taking [bold]{plain(name)}[/] as the time of {role} (--{role} to choose another).")
+            name = guess_time(source, role, f"--{role}")
         roles[role] = name
     if roles["arrival"] == roles.get("outcome"):
         raise ValueError(f"--arrival and --outcome name the same column, {roles['arrival']}.")
     return roles
 
 
-def _guess(source: Source, role: str) -> str:
+def guess_time(source: Source, role: str, option: str) -> str:
+    """The column of arrivals or outcomes whose name is obvious, which is shown; ``option`` names another."""
     likely = time_like_names(source.columns)
     found = guess_columns(source.read(likely)) if likely else {}
     if role not in found:
         raise ValueError(
-            f"which column holds the times of {role}? Say --{role} COLUMN; the columns are {listed(source.columns)}."
+            f"which column holds the times of {role}? Say {option} COLUMN; the columns are {listed(source.columns)}."
         )
+    out.print(f"Taking [bold]{plain(found[role])}[/] as the time of {role} ({option} to choose another).")
     return found[role]
 
 

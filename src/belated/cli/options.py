@@ -115,7 +115,7 @@ def typed_again(name: str, logs: Sequence[Path], options: dict[str, Any]) -> str
     for key, value in options.items():
         flag = f"--{flags.get(key, key).replace('_', '-')}"
         if isinstance(value, tuple):
-            words += [word for one in value for word in (flag, one)]
+            words += [word for one in value for word in (flag, str(one))]
         elif value is True:
             words.append(flag)
         elif value is not None and value is not False:

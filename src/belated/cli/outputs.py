@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 from collections.abc import Sequence
@@ -62,6 +64,15 @@ def write_text(path: Path, text: str) -> None:
         file.write(text.encode())
 
     write_beside(path, write)
+
+
+def write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
+    """A table of rows with the same keys; what is None is empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(path, text.getvalue())
 
 
 def write_json(path: Path, summary: dict[str, Any]) -> None:

@@ -1,0 +1,76 @@
+"""What a monitor found, on the terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.table import Table
+
+from belated.cli.terminal import out, plain
+
+_MOST = 12  # periods and segments that are shown
+_COLUMNS = {
+    "rate": ("rate expected", "{:.2%}"),
+    "calibration": ("predicted / actual", "{:.2f}"),
+    "log_loss": ("log loss", "{:.4f}"),
+    "auc": ("ROC AUC", "{:.3f}"),
+}
+
+
+def show_monitor(summary: dict[str, Any]) -> None:
+    out.print(f"[bold]{plain(summary['verdict'])}[/]", style="red" if summary["failed"] else "", soft_wrap=True)
+    out.print(_periods(summary))
+    if summary["segments"]:
+        out.print(_segments(summary))
+    if summary["check"]:
+        out.print(_check(summary))
+    for note in summary["notes"]:
+        out.print(plain(note), soft_wrap=True)
+
+
+def _figure(value: list[float | None], form: str) -> str:
+    middle, low, high = ("" if number is None else form.format(number) for number in value)
+    return f"{middle} ({low} to {high})" if low and high else middle
+
+
+def _periods(summary: dict[str, Any]) -> Table:
+    periods = summary["periods"][-_MOST:]
+    versions = summary["settings"]["version"] is not None
+    table = Table(title="By when rows were scored")
+    for heading in ("from", *(["version"] if versions else [])):
+        table.add_column(heading)
+    for heading in ("rows", "labels in", "rate so far", *(name for name, _ in _COLUMNS.values()), "delays", "final on"):
+        table.add_column(heading, justify="right")
+    for row in periods:
+        named = [row["period"], *([plain(str(row["version"]))] if versions else [])]
+        figures = [_figure(row[key], form) for key, (_, form) in _COLUMNS.items()]
+        style = "bold" if row is summary["judged"] else "dim" if row["final"] else ""
+        about = (f"{row['rows']:,}", f"{row['share_in']:.0%}", f"{row['rate_so_far']:.2%}")
+        table.add_row(*named, *about, *figures, row["delays"], row["final_on"][:10], style=style)
+    return table
+
+
+def _segments(summary: dict[str, Any]) -> Table:
+    table = Table(title=f"By {plain(summary['settings']['by'])}, rows that are not final")
+    table.add_column(plain(summary["settings"]["by"]))
+    for heading in ("rows", "labels in", *(name for name, _ in _COLUMNS.values()), "p, for their number"):
+        table.add_column(heading, justify="right")
+    for row in summary["segments"][:_MOST]:
+        figures = [_figure(row[key], form) for key, (_, form) in _COLUMNS.items()]
+        style = "bold red" if row["adjusted_p"] < 0.05 else ""
+        about = (f"{row['rows']:,}", f"{row['share_in']:.0%}")
+        table.add_row(plain(row["segment"]), *about, *figures, f"{row['adjusted_p']:.2g}", style=style)
+    return table
+
+
+def _check(summary: dict[str, Any]) -> Table:
+    table = Table(title="What would have been said of final periods: actual over predicted")
+    for heading in ("from", "days after its end", "labels in", "said", "truth"):
+        table.add_column(heading, justify="right")
+    for row in summary["check"]:
+        found, truth = row["oe"], row["oe"]["truth"]
+        style = "yellow" if found["inside"] is False else ""
+        said = _figure(found["said"], "{:.2f}")
+        known = "" if truth is None else f"{truth:.2f}"
+        table.add_row(row["period"], f"{row['lag']:g}", f"{row['share_in']:.0%}", said, known, style=style)
+    return table
