@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import brentq
 
 from belated.evaluation.seen_shares import SeenShares
 from belated.typing import Floats
@@ -21,7 +22,8 @@ _CLEARLY = 1.0  # standard errors, beyond which a group is believed against all 
 _FEWEST = 10  # positives that say something about their delays
 _UNSEEN = 0.5
 _WIDEST = 4.0  # of log s
-_STEPS = 40  # of halving
+_ENOUGH = 20_000  # positives; of more, every second, third, ... by delay
+_POINTS = 4000  # of the curve
 _COARSE = 0.002  # of the horizon
 
 
@@ -51,19 +53,24 @@ class ScaledDelays:
             ages, seen = np.append(ages, shares.delays - grid), np.append(seen, shares.before)
         order = np.lexsort((seen, ages))
         keep = ages[order] >= 0
-        self.ages = np.append(ages[order][keep], max(horizon, float(shares.delays[-1])))
-        self.seen = np.append(seen[order][keep], 1.0)
+        ages, seen = ages[order][keep], seen[order][keep]
+        some = np.unique(np.linspace(0, len(ages) - 1, min(len(ages), _POINTS)).astype(np.int64))
+        self.ages = np.append(ages[some], max(horizon, float(shares.delays[-1])))
+        self.seen = np.append(seen[some], 1.0)
 
     def at(self, ages: Floats, log_s: float) -> Floats:
         """F_s at ages; before arrival nothing has been seen."""
         if log_s == 0.0:
             return np.where(ages >= 0, self.shares.at(ages), 0.0)
         scale = np.exp(-log_s)
-        end = float(np.interp(self.horizon * scale, self.ages, self.seen))
+        end = max(float(np.interp(self.horizon * scale, self.ages, self.seen)), 1e-300)
         return np.where(ages >= 0, np.minimum(np.interp(ages * scale, self.ages, self.seen) / end, 1.0), 0.0)
 
     def measure(self, delay: Floats, elapsed: Floats) -> tuple[float, float]:
         """log s of positives with these delays, in rows of these ages, and its standard error."""
+        if len(delay) > _ENOUGH:
+            order = np.lexsort((elapsed, delay))[:: -(-len(delay) // _ENOUGH)]
+            delay, elapsed = delay[order], elapsed[order]
         before = delay - self.grid
 
         def excess(log_s: float) -> float:
@@ -74,13 +81,11 @@ class ScaledDelays:
 
         if len(delay) < _FEWEST:
             return 0.0, np.inf
-        low, high = -_WIDEST, _WIDEST
-        for _ in range(_STEPS):
-            middle = (low + high) / 2.0
-            low, high = (middle, high) if excess(middle) > 0 else (low, middle)
-        found = (low + high) / 2.0
+        if excess(-_WIDEST) <= 0 or excess(_WIDEST) >= 0:
+            return 0.0, np.inf
+        found = float(brentq(excess, -_WIDEST, _WIDEST, xtol=1e-6))
         bend = (excess(found + 0.05) - excess(found - 0.05)) / 0.1
-        if abs(found) > 0.99 * _WIDEST or bend > -1e-3:
+        if bend > -1e-3:
             return 0.0, np.inf
         return found, float(np.sqrt(1.0 / 12.0 / len(delay))) / -bend
 

@@ -37,22 +37,21 @@ class Look:
     def __init__(self, rows: ScoredRows, size: int) -> None:
         self.rows, self.size = rows, size
         self.y, self.elapsed = rows.positive, rows.elapsed
-        delay, age = rows.delays(self.y)
-        _check_history(rows, len(delay))
-        self.shares = seen_shares(delay, age)
+        _check_history(rows, int(self.y.sum()))
+        self.delay = np.where(self.y, rows.outcome - rows.time, 0) / DAY
+        self.shares = seen_shares(self.delay[self.y], np.minimum(self.elapsed[self.y], rows.days))
         self.scaled = ScaledDelays(self.shares, rows.days, rows.grid / DAY)
         self.start = period_of(rows.time, size)
         self.varied = self._variation()
 
     def _variation(self) -> float:
         """By how much days vary more than independent rows would, within a period."""
-        seen = self.shares.at(np.minimum(self.elapsed, self.rows.days))
+        seen = self.scaled.at(np.minimum(self.elapsed, self.rows.days), 0.0)
         by_now = self.rows.score * seen
-        _, period = np.unique(self.start, return_inverse=True)
-        period = period * len(self.rows.versions) + self.rows.version
+        period = (self.start - self.start[0]) // self.size * len(self.rows.versions) + self.rows.version
         ratio = np.bincount(period, self.y) / np.maximum(np.bincount(period, by_now), 1e-300)
         p = np.minimum(ratio[period] * by_now, 1.0)
-        _, day = np.unique(self.rows.time // min(DAY, self.size), return_inverse=True)
+        day = (self.rows.time - self.rows.time[0]) // min(DAY, self.size)
         happened, expected, variance = (np.bincount(day, w) for w in (self.y, p, p * (1.0 - p)))
         enough = expected >= 5
         freedom = int(enough.sum()) - len(np.unique(period))
@@ -62,29 +61,42 @@ class Look:
 
     def estimates(self, groups: list[Ints]) -> list[Estimate]:
         """Of groups of rows, given by their numbers; delays of each may be their own."""
+        return [self._estimate(group, shift) for group, shift in zip(groups, self._shifts(groups), strict=True)]
+
+    def _shifts(self, groups: list[Ints]) -> list[Shift]:
         measured = []
         for group in groups:
             mine = group[self.y[group]]
-            delay, age = self.rows.take(mine).delays(np.ones(len(mine), dtype=bool))
-            measured.append(self.scaled.measure(delay, age))
-        return [self._estimate(group, shift) for group, shift in zip(groups, shifts(measured), strict=True)]
+            measured.append(self.scaled.measure(self.delay[mine], np.minimum(self.elapsed[mine], self.rows.days)))
+        return shifts(measured)
 
     def _estimate(self, group: Any, shift: Shift) -> Estimate:
         score, y, elapsed = self.rows.score[group], self.y[group], self.elapsed[group]
         return estimate(score, y, elapsed, self.scaled, shift, self.varied)
 
     def by_period(self) -> list[Period]:
-        rows, found = self.rows, []
-        code = np.unique(self.start, return_inverse=True)[1] * len(rows.versions) + rows.version
-        kinds, groups = _groups(code)
-        estimates = self.estimates(groups)
-        for kind, group, one in zip(kinds, groups, estimates, strict=True):
-            start, version = int(self.start[group[0]]), rows.versions[kind % len(rows.versions)]
-            found.append(self._period(start, version, one))
+        kinds, groups = self._periods()
+        found = [self._period(kind, one) for kind, one in zip(kinds, self.estimates(groups), strict=True)]
         return sorted(found, key=lambda one: (one.version, one.start))
 
-    def _period(self, start: int, version: str, one: Estimate) -> Period:
+    def of_period(self, version: str, start: int) -> Estimate:
+        """The estimate of one of them."""
+        kinds, groups = self._periods()
+        wanted = kinds.index((version, start))
+        return self._estimate(groups[wanted], self._shifts(groups)[wanted])
+
+    def _periods(self) -> tuple[list[tuple[str, int]], list[Ints]]:
+        """Version and start of each period, and the numbers of its rows."""
         rows = self.rows
+        kinds, groups = _groups((self.start - self.start[0]) // self.size * len(rows.versions) + rows.version)
+        named = [
+            (rows.versions[kind % len(rows.versions)], int(self.start[0]) + kind // len(rows.versions) * self.size)
+            for kind in kinds.tolist()
+        ]
+        return named, groups
+
+    def _period(self, kind: tuple[str, int], one: Estimate) -> Period:
+        rows, (version, start) = self.rows, kind
         changed = "unchanged"
         if abs(one.shift.z) > stats.norm.ppf(1 - _ALPHA / 2):
             changed = "later" if one.shift.z > 0 else "sooner"

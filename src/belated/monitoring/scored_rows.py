@@ -85,11 +85,6 @@ class ScoredRows:
         """The horizon in days."""
         return self.horizon / DAY
 
-    def delays(self, positive: Bools) -> tuple[Floats, Floats]:
-        """Delays and ages of positives, in days; an age is at most the horizon."""
-        delay = (self.outcome[positive] - self.time[positive]) / DAY
-        return delay, np.minimum((self.now - self.time[positive]) / DAY, self.days)
-
     def show(self, at: int) -> str:
         """An instant; the day alone where that is all there is to say."""
         return show_instant(at, self.clock).removesuffix("+00:00").removesuffix(" 00:00:00")
