@@ -9,13 +9,14 @@ from belated import EventLog
 
 
 def simulated_log(seed=0, n=3000, days=60.0, after=14.0, mean=4.0, rate=0.3, uneven=0.0, until=None):
-    """Arrivals over ``days``; delays exponential, longer for kind b, cut at 13 days. ``uneven`` is how much the log odds of days differ."""
+    """Arrivals over ``days``; delays exponential, longer for kind b, none above 13 days. ``uneven`` is how much the log odds of days differ."""
     rng = np.random.default_rng(seed)
     arrival = np.sort(rng.uniform(0, days, n))
     kind, value = rng.uniform(size=n) < 0.4, np.round(rng.gamma(2.0, 10.0, n), 2)
     odds = np.log(rate / (1 - rate)) + 0.8 * kind + uneven * rng.normal(size=int(days) + 1)[arrival.astype(int)]
     positive = rng.uniform(size=n) < 1 / (1 + np.exp(-odds))
-    delay = np.minimum(rng.exponential(mean * (1 + kind)), 13.0)
+    mean = mean * (1 + kind)
+    delay = -mean * np.log1p(-rng.uniform(size=n) * -np.expm1(-13.0 / mean))  # exponential, cut at 13 days
     start = pd.Timestamp("2024-01-01")
     frame = pd.DataFrame(
         {"kind": np.where(kind, "b", "a"), "revenue": value, "arrived": start + pd.to_timedelta(arrival, "D")}

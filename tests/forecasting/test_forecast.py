@@ -29,6 +29,13 @@ def test_sums_agree_with_each_other(found):
     assert sum(row["new"] for row in found.by_outcome) == pytest.approx(found.total["all_to_come"] - to_come)
 
 
+def test_the_history_ends_with_what_there_is_so_far(found):
+    values = [row["cumulated"] for row in found.history]
+    assert values == sorted(values) and values[-1] == found.total["so_far"]
+    assert found.history[-1]["day"] == "2024-03-01" and len({row["day"] for row in found.history}) == len(values)
+    assert 1 < len(values) <= 15
+
+
 def test_bands_lie_within_each_other(found):
     for row in [found.total, *found.by_outcome, *found.by_arrival, *found.by_group]:
         (low, high), (lower, higher) = row["bands"].values()
@@ -109,7 +116,7 @@ def test_a_value_that_is_the_same_for_all_scales_the_counts(of_positives):
 def test_what_positives_are_worth_on_average():
     """Where only positives have a value, those to come are worth what others of their group were, and the sum is right on average."""
     off = []
-    for seed in range(12):
+    for seed in range(6):
         log = simulated_log(seed=seed, n=2500)
         frame = log.frame.assign(revenue=np.where(log.frame["kind"] == "b", 30.0, 10.0))
         arrival, outcome = (pd.to_datetime(np.where(t > 2**60, -(2**63), t), unit="us") for t in log.times)
@@ -117,9 +124,9 @@ def test_what_positives_are_worth_on_average():
         known = EventLog.from_frame(
             frame.assign(arrived=arrival, turned=outcome), arrival="arrived", outcome="turned", until="2024-03-15"
         )
-        found = forecast(known, value="revenue", group="kind", cutoffs=0, method="chain-ladder", **QUICK).total
+        found = forecast(known, value="revenue", group="kind", cutoffs=0, **QUICK).total
         off.append((found["to_come"] - found["came"]) / found["came"])
-    assert abs(np.mean(off)) < 3 * np.std(off, ddof=1) / np.sqrt(len(off)) + 0.02
+    assert abs(np.mean(off)) < 3 * np.std(off, ddof=1) / np.sqrt(len(off)) < 0.25
 
 
 def coverage(draws, method, **simulated):

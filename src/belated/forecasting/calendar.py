@@ -55,6 +55,11 @@ class Calendar:
             begin = self.edges if stamped else (self.edges - 1) // self.size * self.size
         return [self.show(int(at)) for at in begin]
 
+    def before(self, outcome: Ints) -> tuple[list[str], Ints]:
+        """The ends of steps up to now, from the first of these instants on, as instants; and in which step each lies."""
+        edges = np.arange(self.now, int(outcome.min(initial=self.now)) - self.size, -self.size)[::-1]
+        return [self.show(int(edge)) for edge in edges], np.searchsorted(edges, outcome, side="left")
+
     def cohorts(self, arrival: Ints) -> tuple[list[str], Ints]:
         """The names of the days on which rows arrived, and the number of each row's."""
         origin = 0 if self.unit in ("hour", "day") else self.now % self.size

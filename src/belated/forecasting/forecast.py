@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from belated.data.durations import duration_text, parse_duration
+from belated.data.durations import DAY, duration_text, parse_duration
 from belated.data.event_log import EventLog
 from belated.data.times import parse_instant, show_instant
 from belated.evaluation.column_findings import check_columns
@@ -34,6 +34,8 @@ class Forecast:
     total : dict
         ``rows`` that are not final yet, ``so_far`` positive, ``to_come`` and the ``final`` sum of both, with ``bands``: for each level, low and high of what is to come.
         ``half_by`` is the day by which half of it will have come. ``came`` is what has come by the end of the log, where that is later than the forecast.
+    history : list of dict
+        What there was of the same rows by the end of each day up to the forecast.
     by_outcome : list of dict
         For each day ahead: what comes on it and, cumulated, by its end; with bands.
     by_arrival : list of dict
@@ -48,6 +50,7 @@ class Forecast:
     """
 
     total: dict[str, Any]
+    history: list[dict[str, Any]]
     by_outcome: list[dict[str, Any]]
     by_arrival: list[dict[str, Any]]
     by_group: list[dict[str, Any]]
@@ -85,7 +88,7 @@ class Forecast:
 
     def summary(self) -> dict[str, Any]:
         """Everything as plain data, for JSON and reports."""
-        names = ("total", "by_outcome", "by_arrival", "by_group", "past", "errors", "settings", "notes")
+        names = ("total", "history", "by_outcome", "by_arrival", "by_group", "past", "errors", "settings", "notes")
         return {"verdict": self.verdict, **{name: getattr(self, name) for name in names}}
 
 
@@ -195,6 +198,7 @@ def forecast(
         "arrivals": arrivals,
         "weeks": made.new.weeks if made.new is not None else None,
         "unit": calendar.unit,
+        "ahead": span / DAY,
         "levels": [float(level) for level in levels],
         "training_rows": len(rows.y),
         "variation": made.varied,
@@ -208,6 +212,7 @@ def forecast(
         )
     return Forecast(
         plain.total(),
+        plain.history(),
         plain.by_outcome(),
         plain.by_arrival(),
         [] if group is None else plain.by_group(),

@@ -59,6 +59,14 @@ class PlainForecast:
             found |= {"all_to_come": float(self.sums["all_total"][-1]), "all_bands": self.bands("all_total", last)}
         return found
 
+    def history(self) -> list[dict[str, Any]]:
+        """What there was by the end of each day so far, of the same rows."""
+        unripe, calendar = self.made.unripe, self.made.calendar
+        y = unripe.y
+        days, step = calendar.before(unripe.arrival[y] + unripe.snapshot.delay_micros[y])
+        cumulated = np.cumsum(np.bincount(step, self.positive[y], len(days)))
+        return [{"day": day, "cumulated": float(value)} for day, value in zip(days, cumulated, strict=True)]
+
     def by_outcome(self) -> list[dict[str, Any]]:
         sums = self.sums
         found = [
