@@ -117,7 +117,7 @@ def test_segments_that_are_off_are_found_and_corrected_for_their_number():
     found = monitor(off, outcomes, by="segment", **ASK, lags=())
     assert found.segments[0]["segment"] == "mail" and found.segments[0]["adjusted_p"] < 1e-6
     assert all(row["adjusted_p"] > 0.01 for row in found.segments[1:])
-    assert "1 segment of segment is off, most clearly mail" in found.verdict
+    assert "1 value of segment is off, most clearly mail" in found.verdict
     many = scores.append_column("shop", pa.array([f"shop {k}" for k in np.arange(len(p)) % 60]))
     assert sum(row["adjusted_p"] < 0.05 for row in monitor(many, outcomes, by="shop", **ASK, lags=()).segments) <= 1
 

@@ -17,7 +17,7 @@ import click
 
 from belated import __version__
 
-_COMMANDS = ("describe", "compare", "train", "predict", "forecast", "monitor", "replay", "demo", "reproduce")
+_COMMANDS = ("describe", "compare", "train", "predict", "forecast", "monitor", "watch", "replay", "demo", "reproduce")
 
 
 class CommandGroup(click.Group):
@@ -53,6 +53,7 @@ def main(verbose: bool) -> None:
     belated predict model.skops new.parquet --out predictions.parquet
     belated forecast log.parquet --horizon 30d       How much is still to come, and when?
     belated monitor scores.parquet --outcomes outcomes.csv ... Are the probabilities still right?
+    belated watch watch.toml --out site/             All of these as a folder of pages, kept up to date.
     belated replay log.parquet --horizon 30d --warmup 30d      Would learning hour by hour pay?
     belated demo                                     A comparison on a simulated log, to see what it gives.
     """

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from belated.cli.options import json_option, log_options
-from belated.cli.outputs import may_write, write_json
-from belated.cli.terminal import friendly
+from belated.cli.options import json_option, log_options, typed_again
+from belated.cli.outputs import may_draw, may_write, write_json, write_text
+from belated.cli.terminal import friendly, out, plain
 
 
 @click.command("describe")
@@ -22,6 +22,7 @@ from belated.cli.terminal import friendly
     "--lookback", metavar="DURATION", help="Look at rows up to this much older than the last. By default all."
 )
 @click.option("--group", metavar="COLUMN", help="Also test each value of this feature for changes.")
+@click.option("--report", type=click.Path(path_type=Path), metavar="FILE.html", help="Write a page with charts.")
 @json_option
 @friendly
 def describe_command(log: tuple[Path, ...], **options: Any) -> None:
@@ -34,10 +35,11 @@ def describe_command(log: tuple[Path, ...], **options: Any) -> None:
     from belated.cli.show_results import show_diagnosis
     from belated.evaluation.diagnosis import diagnose
 
-    may_write([*log, options["outcomes"], options["db"]], options["json_file"])
-    events = open_log(log, options, to_fit=False).events
+    may_draw(options["report"])
+    may_write([*log, options["outcomes"], options["db"]], options["report"], options["json_file"])
+    opened = open_log(log, options, to_fit=False)
     diagnosis = diagnose(
-        events,
+        opened.events,
         horizon=options["horizon"],
         window=options["window"],
         lookback=options["lookback"],
@@ -46,3 +48,10 @@ def describe_command(log: tuple[Path, ...], **options: Any) -> None:
     show_diagnosis(diagnosis)
     if options["json_file"] is not None:
         write_json(options["json_file"], diagnosis.summary())
+        out.print(f"Numbers: {plain(str(options['json_file']))}")
+    if options["report"] is not None:
+        from belated.report.diagnosis_page import render_diagnosis
+
+        summary = {**diagnosis.summary(), "name": opened.name, "command": typed_again("describe", log, options)}
+        write_text(options["report"], render_diagnosis(summary))
+        out.print(f"Report: {plain(str(options['report']))}")

@@ -110,7 +110,7 @@ def only(options: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
 
 def typed_again(name: str, logs: Sequence[Path], options: dict[str, Any]) -> str:
     """The command as one would type it again."""
-    flags = {"json_file": "json", "model_file": "out"}
+    flags = {"json_file": "json", "csv_file": "csv", "model_file": "out"}
     words = ["belated", name, *map(str, logs)]
     for key, value in options.items():
         flag = f"--{flags.get(key, key).replace('_', '-')}"

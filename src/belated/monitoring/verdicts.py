@@ -65,7 +65,7 @@ def verdict_on(judged: Period | None, segments: list[dict[str, Any]], by: str | 
         row = striking[0]
         off = row["calibration"][0]
         how = "no positives at all" if off is None else f"{abs(off - 1):.0%} too {'high' if off > 1 else 'low'}"
-        found += f" {counted(len(striking), 'segment')} of {by} {'is' if len(striking) == 1 else 'are'} off, most clearly {row['segment']} ({how})."
+        found += f" {counted(len(striking), 'value')} of {by} {'is' if len(striking) == 1 else 'are'} off, most clearly {row['segment']} ({how})."
     if failed:
         found += f" Broken: {'; '.join(failed)}."
     return found

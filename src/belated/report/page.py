@@ -17,7 +17,7 @@ from belated.report.backtest_pictures import (
     shown_values,
     special,
 )
-from belated.report.delay_pictures import paint_delay_curve, paint_maturity
+from belated.report.diagnosis_page import diagnosis_charts
 from belated.report.drawing import Chart, draw, draw_figure
 from belated.report.palette import IN_PAGE
 from belated.report.template import by_loss, fill
@@ -43,8 +43,7 @@ def _charts(summary: dict[str, Any]) -> dict[str, Chart]:
     """All charts of a summary, by name."""
     grouped = summary["settings"]["group"] is not None
     found = {
-        "delays": _delays(summary["diagnosis"]),
-        "maturity": _maturity(summary["diagnosis"]),
+        **diagnosis_charts(summary["diagnosis"]),
         "methods": _methods(summary),
         "cutoffs": _cutoffs(summary),
         "calibration": _calibration(summary),
@@ -53,27 +52,6 @@ def _charts(summary: dict[str, Any]) -> dict[str, Chart]:
     if grouped:
         found["groups"] = _groups(summary)
     return found
-
-
-def _delays(diagnosis: dict[str, Any]) -> Chart:
-    curve, window = diagnosis["curve"], diagnosis["window"]
-    ages, share = (np.append(0.0, curve[key]) for key in ("ages", "share"))
-    half, ninety = (float(ages[min(int(np.searchsorted(share, s)), len(ages) - 1)]) for s in (0.5, 0.9))
-    title = f"Half of the positives come within {half:.2g} days, nine in ten within {ninety:.2g}"
-    after = diagnosis["after_window"]["share"]
-    text = f"Share of positives seen by age, with a 95% band. At the window of {window:.3g} days, {after:.0%} are still to come."
-    return draw("delays", title, text, lambda axes, look: paint_delay_curve(axes, diagnosis, look))
-
-
-def _maturity(diagnosis: dict[str, Any]) -> Chart:
-    rows, seen = (np.array([d[key] for d in diagnosis["days"]]) for key in ("rows", "positives_seen"))
-    young = seen < 0.9
-    title = "Every day of arrival has at least nine in ten of its positives by now"
-    if young.any():
-        missing = 1.0 - float(np.average(seen[young], weights=rows[young]))
-        title = f"The last {int(young.sum())} days lack {missing:.0%} of their positives"
-    text = "Rate by time of arrival so far, and as expected in the end."
-    return draw("maturity", title, text, lambda axes, look: paint_maturity(axes, diagnosis, look))
 
 
 def _methods(summary: dict[str, Any]) -> Chart:

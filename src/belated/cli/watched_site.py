@@ -1,0 +1,85 @@
+"""The folder that ``belated watch`` writes: pages, what is known of each, and a lock, so that two runs never meet."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from belated.cli.outputs import write_json, write_text
+
+_INSIDE = ".belated"
+ENDINGS = (".html", ".json", ".csv")
+
+
+class Site:
+    """``pages`` holds what is known of each job by its name: when it ran, on what, and what came of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.inside = folder, folder / _INSIDE
+        if folder.exists() and not folder.is_dir():
+            raise ValueError(f"{folder}: is a file; name a folder.")
+        if (folder / "index.html").exists() and not self.inside.exists():
+            raise ValueError(f"{folder}: has an index.html that belated watch did not write. Name another folder.")
+        self.inside.mkdir(parents=True, exist_ok=True)
+        self.pages: dict[str, dict[str, Any]] = {}
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Refuse a folder that another run is writing to. The lock ends with the process, however that ends."""
+        with (self.inside / "lock").open("a+") as file:
+            try:
+                _lock(file)
+            except OSError:
+                file.seek(0)
+                raise ValueError(
+                    f"{self.folder}: another belated watch is writing there (process {file.read() or '?'})."
+                ) from None
+            file.truncate(0)
+            file.write(str(os.getpid()))
+            file.flush()
+            self.pages = self._read()
+            yield
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        try:
+            found = json.loads((self.inside / "pages.json").read_text())
+        except FileNotFoundError:
+            return {}
+        except ValueError:  # not ours, or damaged: everything is run again
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def file(self, name: str, ending: str) -> Path:
+        return self.folder / f"{name}{ending}"
+
+    def keep(self, name: str, about: dict[str, Any]) -> None:
+        self.pages[name] = about
+        write_json(self.inside / "pages.json", self.pages)
+
+    def forget_all_but(self, names: set[str]) -> None:
+        """Remove pages of jobs that are no more."""
+        for name in set(self.pages) - names:
+            for ending in ENDINGS:
+                self.file(name, ending).unlink(missing_ok=True)
+            del self.pages[name]
+        write_json(self.inside / "pages.json", self.pages)
+
+    def write_index(self, html: str) -> None:
+        write_text(self.folder / "index.html", html)
+
+
+def _lock(file: Any) -> None:
+    """An exclusive lock, or an OSError at once."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        import msvcrt
+
+        file.seek(0)
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        return
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,0 +1,185 @@
+"""``belated watch``: pages that are kept up to date, with real programs behind them; what is told of a wrong file; two runs that never meet."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from belated.cli import main
+from belated.cli.watch_config import read_config
+from belated.datasets import simulate_clicks, simulate_scores
+
+CONFIG = """
+title = "Ads <b>"
+[logs.clicks]
+files = "clicks.parquet"
+horizon = "14d"
+lookback = "30d"
+compare = {methods = "tw", cutoffs = 2, every = "1d", lookback = "10d", jobs = 1}
+forecast = {as_of = "2024-02-05", method = "chain-ladder", cutoffs = 2}
+[monitors.model]
+files = ["scores.parquet"]
+outcomes = "outcomes.csv"
+key = "id"
+score = "p"
+horizon = "30d"
+lags = ["3d"]
+fail-on = ["calibration=..5"]
+"""
+
+
+def run(*words):
+    return CliRunner().invoke(main, ["watch", *map(str, words)])
+
+
+@pytest.fixture
+def folder(tmp_path):
+    pq.write_table(simulate_clicks(40, 150), tmp_path / "clicks.parquet")
+    scores, outcomes = simulate_scores(10_000, rate_change=0.5)
+    pq.write_table(scores, tmp_path / "scores.parquet")
+    pa_csv.write_csv(outcomes, tmp_path / "outcomes.csv")
+    (tmp_path / "watch.toml").write_text(CONFIG)
+    return tmp_path
+
+
+def listed(site):
+    return sorted(file.name for file in site.iterdir() if file.name != ".belated")
+
+
+@pytest.mark.slow
+def test_a_comparison_is_run_when_it_is_due(folder):
+    for said in ("clicks-compare: ", "clicks-compare: not due since"):
+        done = run(folder / "watch.toml", "--out", folder / "site")
+        assert done.exit_code == 0 and said in done.output
+    assert json.loads((folder / "site" / "clicks-compare.json").read_text())["recommended"] in ("bl", "tw")
+
+
+def test_pages_are_written_kept_and_written_again(folder):
+    site, config = folder / "site", folder / "watch.toml"
+    text = re.sub("compare = .*", "compare = false", CONFIG)
+    config.write_text(text)
+    done = run(config, "--out", site)
+    assert done.exit_code == 0, done.output
+    names = ["clicks-describe", "clicks-forecast", "model-monitor"]
+    files = {f"{name}.{ending}" for name in names for ending in ("html", "json")}
+    assert set(listed(site)) == files | {"clicks-forecast.csv", "index.html"}
+    index = (site / "index.html").read_text()
+    assert "Ads &lt;b&gt;" in index and "No monitor&#39;s limit is broken" in index
+    links = re.findall(r'href="([^"]+)"', index)
+    assert {*links} == {*listed(site)} - {"index.html"}
+    assert json.loads((site / "clicks-forecast.json").read_text())["verdict"] in index.replace(
+        '<span class="date">', ""
+    ).replace("</span>", "")
+
+    # Nothing has changed: nothing is run.
+    stamps = {name: (site / name).stat().st_mtime_ns for name in files}
+    again = run(config, "--out", site)
+    assert again.exit_code == 0 and again.output.count("unchanged since") == 3
+    assert {name: (site / name).stat().st_mtime_ns for name in files} == stamps
+
+    # A changed input and a broken limit run the one page again, and one that is no more is taken away.
+    config.write_text(
+        text.replace("calibration=..5", "calibration=0.9..1.1").replace(
+            "[logs.clicks]", "[logs.clicks]\ndescribe = false"
+        )
+    )
+    later = run(config, "--out", site)
+    assert later.exit_code == 1 and "limit broken" in later.output and later.output.count("unchanged since") == 1
+    assert "clicks-describe.html" not in listed(site) and "Broken limits: model" in (site / "index.html").read_text()
+    assert run(config, "--out", site).exit_code == 1  # it is still broken, although nothing is run
+
+    # What cannot be run keeps its last page, and is told.
+    (folder / "scores.parquet").write_bytes(b"no table")
+    broken = run(config, "--out", site)
+    assert broken.exit_code == 2 and "model-monitor: failed" in broken.output
+    assert "Could not be run: model-monitor" in (site / "index.html").read_text() and "model-monitor.html" in listed(
+        site
+    )
+
+
+def test_two_runs_never_meet(folder):
+    site = folder / "site"
+    program = [sys.executable, "-m", "belated.cli", "watch", str(folder / "watch.toml"), "--out", str(site)]
+    first = subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.time() + 60
+        while not (site / ".belated" / "lock").exists() or not (site / ".belated" / "lock").read_text():
+            assert time.time() < deadline
+            time.sleep(0.05)
+        second = run(folder / "watch.toml", "--out", site)
+        assert (
+            second.exit_code == 2 and f"another belated watch is writing there (process {first.pid})" in second.output
+        )
+    finally:
+        first.kill()
+        first.wait()
+    # A lock ends with its process, even one that was killed; so does nothing else, and the next run goes on.
+    (folder / "watch.toml").write_text(
+        "[logs.clicks]\nfiles = 'clicks.parquet'\nhorizon = '14d'\ncompare = false\nforecast = false"
+    )
+    assert run(folder / "watch.toml", "--out", site).exit_code == 0
+    assert {"clicks-describe.html", "clicks-describe.json", "index.html"} <= set(listed(site))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a = ", "is not TOML"),
+        ("logs = 3", "write \\[logs.NAME\\]"),
+        ("[log.a]", "'log' is not known"),
+        ("", "names no source"),
+        ("[logs.a]\nhorizon = '3d'", "say what to read"),
+        ("[logs.a]\nfiles = 'a.csv'", "'horizon' is missing"),
+        ("[logs.a]\nfiles = 3\nhorizon = '3d'", "files must be the name of a file"),
+        (
+            "[logs.a]\nfiles = 'a.csv'\nhorizon = '3d'\nhorizn = 3",
+            "'horizn' is no option of describe, compare, forecast",
+        ),
+        (
+            "[logs.a]\nfiles = 'a.csv'\nhorizon = '3d'\ncompare = {metods = 'tw'}",
+            "compare: 'metods' is no option of belated compare",
+        ),
+        ("[logs.a]\nfiles = 'a.csv'\nhorizon = '3d'\ncompare = 'no'", "compare must be a section of options, or false"),
+        ("[logs.a]\nfiles = 'a.csv'\nhorizon = '3d'\nreport = 'x.html'", "'report' cannot be set"),
+        ("[logs.a]\nfiles = 'a.csv'\nhorizon = '3d'\nevery = 'often'", "every='often'"),
+        ("[logs.a]\nfiles = 'a.csv'\nhorizon = '3d'\nsnapshots = 'yes'", "'snapshots' must be true or false"),
+        ("[logs.'a/b']\nfiles = 'a.csv'\nhorizon = '3d'", "a name may have letters"),
+        ("[monitors.a]\nfiles = 'a.csv'\nhorizon = '3d'", "'score' is missing"),
+    ],
+)
+def test_a_wrong_file_is_told_before_anything_runs(tmp_path, text, message):
+    config = tmp_path / "watch.toml"
+    config.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_config(config)
+    assert run(config, "--out", tmp_path / "site").exit_code == 2
+    assert not (tmp_path / "site").exists()
+
+
+def test_options_become_words_and_paths_are_relative_to_the_file(folder):
+    jobs = {job.name: job for job in read_config(folder / "watch.toml").jobs}
+    assert list(jobs) == ["clicks-describe", "clicks-compare", "clicks-forecast", "model-monitor"]
+    assert jobs["clicks-describe"].words == ("describe", "clicks.parquet", "--horizon", "14d", "--lookback", "30d")
+    assert "10d" in jobs["clicks-compare"].words and jobs["clicks-compare"].every == 86_400_000_000
+    assert jobs["model-monitor"].words[-4:] == ("--lags", "3d", "--fail-on", "calibration=..5")
+    assert jobs["model-monitor"].inputs == (folder / "scores.parquet", folder / "outcomes.csv")
+    before = jobs["model-monitor"].state_of_inputs()
+    os.utime(folder / "outcomes.csv", ns=(0, 0))
+    assert jobs["model-monitor"].state_of_inputs() != before
+
+
+def test_an_index_of_others_is_not_replaced(folder):
+    (folder / "site").mkdir()
+    (folder / "site" / "index.html").write_text("mine")
+    done = run(folder / "watch.toml", "--out", folder / "site")
+    assert done.exit_code == 2 and "did not write" in done.output
+    assert (folder / "site" / "index.html").read_text() == "mine"
