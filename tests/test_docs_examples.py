@@ -1,0 +1,32 @@
+"""docs/forecasting.md and docs/monitoring.md: their programs run as they are, and the file of the site is the one in examples/."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from belated.cli.watch_config import read_config
+
+ROOT = Path(__file__).parents[1]
+
+
+def blocks(page, language):
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("page", ["forecasting.md", "monitoring.md"])
+def test_the_programs_of_a_page_run(page, capsys):
+    names = {}
+    for code in blocks(page, "python"):
+        exec(compile(code, page, "exec"), names)
+    assert "rows" in capsys.readouterr().out or page == "monitoring.md"
+    assert names["found"].verdict
+
+
+def test_the_file_of_the_site_is_the_example_and_can_be_read():
+    file = ROOT / "examples" / "watch" / "watch.toml"
+    assert blocks("monitoring.md", "toml") == [file.read_text()]
+    names = [job.name for job in read_config(file).jobs]
+    assert names == ["clicks-describe", "clicks-compare", "clicks-forecast", "model-monitor"]
