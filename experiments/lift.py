@@ -17,8 +17,7 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
-from belated import EventLog
-from belated.monitoring.lift import lift
+from belated import EventLog, lift
 
 OUT = Path(__file__).parent / "results" / "lift.json"
 DAY = 86400.0  # seconds

@@ -401,6 +401,5 @@ def test_the_python_on_the_page(tmp_path, monkeypatch):
     for name in ("visited_at", "bought_at"):
         table[name] = pd.Timestamp("2024-03-01") + pd.to_timedelta(table[name], "s")
     table.assign(variant=table["arm"]).to_parquet("visits.parquet")
-    monkeypatch.setattr("belated.lift", lift, raising=False)
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(compile(code, "docs/experiments.md", "exec"), {})
