@@ -7,7 +7,9 @@ puts the partition there anew. What a worker does with a partition is in :mod:`.
 from __future__ import annotations
 
 import atexit
+import math
 import shutil
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
@@ -23,6 +25,7 @@ from belated.cluster.spark_worker import NUMBER, answer, folder_of, hold_rows, s
 from belated.notices import logger
 
 _TRIES = 3
+_PAUSE = 60.0  # seconds, and twice as long each time
 _LARGE = 50_000  # bytes
 
 
@@ -50,23 +53,34 @@ class SparkCluster(Cluster):
         self.slots = min(self.context.defaultParallelism, len(found))
         speculates = self.context.getConf().get("spark.speculation", "false") == "true"
         self.direct = self.slots <= MOST and not speculates
+        # A line that could not be opened is tried again later: executors that were lost may be back.
+        self.pause, self.next_try = _PAUSE, 0.0 if self.direct else math.inf
         self.told: set[int] = set()  # numbers that the tasks of the channel know
 
     def _run(self, work: Work, value: Any) -> Any:
         packed = cloudpickle.dumps((work, value))
         try:
-            if self.direct:
-                return add_all(self._ask(packed))
+            if self.direct or time.monotonic() >= self.next_try:
+                found = add_all(self._ask(packed))
+                self.direct = True
+                return found
         except ChannelError as error:
             logger.info("Spark: no direct line to the executors (%s), so a job of its own", error)
             self.direct = self.channel is not None  # it was open before, and a new one may be again
+            if not self.direct:
+                self.next_try, self.pause = time.monotonic() + self.pause, 2 * self.pause
         self._hang_up()
         return self._by_job(packed)
 
     def _run_together(self, work: Any, value: Any) -> list[Any]:
-        if not self.direct:
-            raise ValueError("this needs a direct line to Spark's executors, and there is none: the log says why.")
-        return self._ask(cloudpickle.dumps((work, value)), together=True)
+        if self.next_try == math.inf:
+            raise ValueError(
+                f"this needs a direct line to Spark's executors, which there is not with spark.speculation, nor with more than {MOST} cores."
+            )
+        try:
+            return self._ask(cloudpickle.dumps((work, value)), together=True)
+        except ChannelError as error:
+            raise ChannelError(f"this needs a direct line to Spark's executors: {error}") from None
 
     def _ask(self, packed: bytes, together: bool = False) -> list[Any]:
         """By tasks that are there and wait."""
