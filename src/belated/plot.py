@@ -165,7 +165,7 @@ def forecast(f: Forecast | Plain, *, what: str = "cumulated", ax: Any = None, **
     with needs("report"):
         from belated.report import forecast_pictures as pictures
 
-    plain = _plain(f)
+    plain = _plain(f, "total", "by_outcome")
     paint = _chosen(
         "what",
         what,
@@ -204,7 +204,7 @@ def monitor(m: Monitor | Plain, *, metric: str = "calibration", ax: Any = None, 
     with needs("report"):
         from belated.report import monitor_pictures as pictures
 
-    plain = _plain(m)
+    plain = _plain(m, "periods", "segments")
     by_period = {name: partial(pictures.paint_metric, name=name) for name in pictures.NAMES}
     others = {"share_in": pictures.paint_share_in, "segments": pictures.paint_segments, "check": pictures.paint_check}
     paint = _chosen("metric", metric, {**by_period, **others})
@@ -231,7 +231,7 @@ def lift(found: Lift | Plain, *, ax: Any = None, **style: Any) -> Any:
     with needs("report"):
         from belated.report.lift_pictures import paint_lift
 
-    return _draw(paint_lift, _plain(found), ax, style)
+    return _draw(paint_lift, _plain(found, "effects", "dropped"), ax, style)
 
 
 def _draw(paint: Any, plain: Plain, ax: Any, style: dict[str, Any]) -> Any:
@@ -253,8 +253,11 @@ def _draw(paint: Any, plain: Plain, ax: Any, style: dict[str, Any]) -> Any:
     return ax
 
 
-def _plain(found: Any) -> Plain:
-    summary: Plain = found if isinstance(found, dict) else found.summary()
+def _plain(found: Any, *keys: str) -> Plain:
+    """Its summary, which has these keys."""
+    summary: Plain = found if isinstance(found, dict) else found.summary() if hasattr(found, "summary") else {}
+    if not all(key in summary for key in keys):
+        raise TypeError(f"this cannot be drawn from a {type(found).__name__}; see the documentation of the function.")
     return summary
 
 
@@ -262,7 +265,7 @@ def _diagnosis(log: Any, horizon: Any) -> Plain:
     from belated.data.event_log import EventLog
 
     if not isinstance(log, EventLog):
-        return _plain(log)
+        return _plain(log, "curve", "days")
     from belated.evaluation.diagnosis import diagnose
 
     return diagnose(log, horizon=horizon).summary()
@@ -270,8 +273,8 @@ def _diagnosis(log: Any, horizon: Any) -> Plain:
 
 def _scores(result: Any) -> Plain:
     """The scores of a backtest and the best of its methods, without what a recommendation fits on top."""
-    if isinstance(result, dict):
-        return result
+    if not hasattr(result, "cutoffs"):
+        return _plain(result, "methods", "recommended")
     from belated.evaluation.recommendation import CrossFit, losses_by_cutoff
     from belated.evaluation.summary import score_methods
 

@@ -154,6 +154,16 @@ def test_two_runs_never_meet(folder):
         ("[logs.a]\nfiles = 'a.csv'\nhorizon = '3d'\nsnapshots = 'yes'", "'snapshots' must be true or false"),
         ("[logs.'a/b']\nfiles = 'a.csv'\nhorizon = '3d'", "a name may have letters"),
         ("[monitors.a]\nfiles = 'a.csv'\nhorizon = '3d'", "'score' is missing"),
+        (
+            "[logs.a]\nhorizon = '3d'\ncompare = false\ndescribe = false\nforecast = false",
+            "nothing is to be run for a log, 'a'",
+        ),
+        ("[logs.a]\nfiles = 'a.csv'\nhorizon = '7 dogs'", "horizon='7 dogs'"),
+        ("[logs.a]\nfiles = 'a.csv'\nhorizon = '3d'\nforecast = {level = 2}", "forecast: Invalid value for '--level'"),
+        (
+            "[monitors.a]\nfiles = 'a.csv'\nhorizon = '3d'\nscore = 'p'\nfail-on = ['luck=1..2']",
+            "'luck' is not a figure",
+        ),
     ],
 )
 def test_a_wrong_file_is_told_before_anything_runs(tmp_path, text, message):
@@ -168,7 +178,8 @@ def test_a_wrong_file_is_told_before_anything_runs(tmp_path, text, message):
 def test_options_become_words_and_paths_are_relative_to_the_file(folder):
     jobs = {job.name: job for job in read_config(folder / "watch.toml").jobs}
     assert list(jobs) == ["clicks-describe", "clicks-compare", "clicks-forecast", "model-monitor"]
-    assert jobs["clicks-describe"].words == ("describe", "clicks.parquet", "--horizon", "14d", "--lookback", "30d")
+    assert jobs["clicks-describe"].words == ("describe", "--horizon", "14d", "--lookback", "30d")
+    assert jobs["clicks-describe"].files == ("clicks.parquet",)
     assert "10d" in jobs["clicks-compare"].words and jobs["clicks-compare"].every == 86_400_000_000
     assert jobs["model-monitor"].words[-4:] == ("--lags", "3d", "--fail-on", "calibration=..5")
     assert jobs["model-monitor"].inputs == (folder / "scores.parquet", folder / "outcomes.csv")

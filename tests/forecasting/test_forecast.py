@@ -212,3 +212,25 @@ def test_values_that_are_no_values():
     frame["worth"] = np.where(outcome.notna(), np.nan, 1.0)
     with pytest.raises(ValueError, match="positive without a value"):
         forecast(EventLog.from_frame(frame, **ask), value="worth", **QUICK)
+
+
+def test_bands_of_counts_end_where_all_open_rows_have_turned_positive():
+    found = forecast(simulated_log(), cutoffs=1, levels=[0.9999], **QUICK)
+    still_open = found.total["rows"] - found.total["positive"]
+    assert found.total["bands"]["99.99%"][1] <= still_open
+    assert all(row["bands"]["99.99%"][1] <= row["rows"] - row["so_far"] for row in found.by_arrival)
+
+
+def test_a_log_without_features_gets_the_chain_ladder():
+    log = simulated_log(n=1500)
+    found = forecast(log.without_features(), cutoffs=0, **QUICK)
+    assert found.total["to_come"] == forecast(log, cutoffs=0, **{**QUICK, "method": "chain-ladder"}).total["to_come"]
+    assert "no features" in found.notes[-1]
+
+
+def test_a_log_of_positives_alone_is_refused():
+    arrived = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(200) / 10, "D")
+    frame = pd.DataFrame({"kind": "a", "arrived": arrived, "turned": arrived + pd.to_timedelta(1, "D")})
+    log = EventLog.from_frame(frame, arrival="arrived", outcome="turned")
+    with pytest.raises(ValueError, match="rows that are final is positive: there are no negatives"):
+        forecast(log, horizon="5d", as_of="2024-01-21")

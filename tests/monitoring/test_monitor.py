@@ -233,3 +233,38 @@ def test_intervals_cover_where_the_rate_drifts():
 def test_intervals_cover_in_many_draws(changes, least):
     """Where delays have just changed, they hold the truth in at least 82 of 100 draws: what will come late nobody has seen yet."""
     check_coverage(coverage(100, **changes), 100, least)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01])
+def test_scores_that_are_far_too_low_are_no_silence(tables, share):
+    scores, outcomes = tables
+    low = changed(scores, "p", scores["p"].to_numpy() * share)
+    found = monitor(low, outcomes, **ASK, fail_on="calibration=0.9..1.1", lags=())
+    assert not found.ok and "less than a tenth of what comes" in found.verdict
+
+
+def test_what_was_left_out_stands_in_the_notes(tables):
+    scores, outcomes = tables
+    elsewhere = changed(outcomes, "id", np.where(np.arange(len(outcomes)) < 7, 10**7, outcomes["id"].to_numpy()))
+    with pytest.warns(OutcomeWarning):
+        notes = monitor(scores, elsewhere, until=NOW, **ASK, lags=()).notes
+    assert "7 of" in notes[0] and "match no arrival" in notes[0]
+
+
+def test_times_in_the_future_and_days_among_times_are_refused(tables):
+    scores, outcomes = tables
+    late = scores["scored_at"].to_numpy().copy()
+    late[3] = np.datetime64("2099-01-01", "us")
+    with pytest.raises(ValueError, match="column 'scored_at': 1 row is in the future, the first at row 3"):
+        monitor(changed(scores, "scored_at", late), outcomes, **ASK)
+    days = outcomes["converted_at"].to_numpy().astype("datetime64[D]").astype("datetime64[us]")
+    with pytest.raises(ValueError, match="stamped by the day and would come before an arrival of that day"):
+        monitor(scores, changed(outcomes, "converted_at", days), **ASK)
+
+
+def test_delays_that_are_always_the_same_are_not_later_than_usual(tables):
+    scores, _ = tables
+    turned = np.flatnonzero(np.random.default_rng(0).uniform(size=len(scores)) < scores["p"].to_numpy())
+    hour = pa.array(scores["scored_at"].to_numpy()[turned] + np.timedelta64(1, "h"))
+    found = monitor(scores, pa.table({"id": turned, "converted_at": hour}), **ASK, lags=())
+    assert {row["delays"] for row in found.periods} == {"unchanged"}

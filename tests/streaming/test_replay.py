@@ -170,7 +170,7 @@ def test_the_command(clicks, tmp_path):
     summary = json.loads((tmp_path / "r.json").read_text())
     assert set(summary["methods"]) == {"pretrained", "es-dfm", "hazard-heads", "oracle"}
     page = (tmp_path / "r.html").read_text()
-    assert "clicks.parquet as a stream" in page and page.count("<svg") == 2
+    assert "clicks.parquet as a stream" in page and page.count("<figure") == 2
     wrong = CliRunner().invoke(main, [*arguments, "--methods", "es-dmf"])
     assert wrong.exit_code == 2 and "'es-dmf' is not known" in wrong.output
 

@@ -37,7 +37,7 @@ def describe_command(log: tuple[Path, ...], **options: Any) -> None:
 
     may_draw(options["report"])
     may_write([*log, options["outcomes"], options["db"]], options["report"], options["json_file"])
-    opened = open_log(log, options, to_fit=False)
+    opened = open_log(log, options, to_fit=False, bare=True)
     diagnosis = diagnose(
         opened.events,
         horizon=options["horizon"],

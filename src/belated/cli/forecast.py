@@ -78,7 +78,7 @@ def forecast_command(log: tuple[Path, ...], **options: Any) -> None:
     may_draw(options["report"])
     files = (options["report"], options["json_file"], options["csv_file"])
     may_write([*log, options["outcomes"], options["db"]], *files)
-    opened = open_log(log, options)
+    opened = open_log(log, options, bare=True)
     found = forecast(opened.events, levels=options["level"], progress=out.is_terminal, **only(options, _ASKED))
     summary = {**found.summary(), "name": opened.name, "command": typed_again("forecast", log, options)}
     show_forecast(summary)

@@ -36,8 +36,8 @@ class OpenedLog:
     name: str
 
 
-def open_log(logs: tuple[Path, ...], options: dict[str, Any], to_fit: bool = True) -> OpenedLog:
-    """Read the files that options name, guess what they do not, and show the guess; ``to_fit``, with features that can be."""
+def open_log(logs: tuple[Path, ...], options: dict[str, Any], to_fit: bool = True, bare: bool = False) -> OpenedLog:
+    """Read the files that options name, guess what they do not, and show the guess; ``to_fit``, with features that can be; ``bare``, or without any."""
     _check_durations(options)
     if options.get("engine"):
         check_engine(options["engine"], options)
@@ -65,7 +65,7 @@ def open_log(logs: tuple[Path, ...], options: dict[str, Any], to_fit: bool = Tru
     _require("--keep", list(options["keep"]), source)
     roles = _time_columns(source, outcomes or source, options)
     taken = {*roles.values(), options["key"], options["snapshot_time"], *(looked_at if outcomes is None else [])}
-    features = _feature_columns(source, taken, options)
+    features = _feature_columns(source, taken, options, bare)
     columns = [name for name in source.columns if name in {*taken, *features}]
     codes = list(options["category"])
     _require("--category", codes, source)
@@ -94,7 +94,9 @@ def open_log(logs: tuple[Path, ...], options: dict[str, Any], to_fit: bool = Tru
     for note in events.notes:
         out.print(plain(note), soft_wrap=True)
     out.print(
-        plain(f"{counted(len(events), 'row')}, {events.positives:,} with an outcome; features: {listed(features)}.")
+        plain(
+            f"{counted(len(events), 'row')}, {events.positives:,} with an outcome; features: {listed(features) or 'none'}."
+        )
     )
     return OpenedLog(events, source.name)
 
@@ -224,7 +226,7 @@ def guess_time(source: Source, role: str, option: str) -> str:
     return found[role]
 
 
-def _feature_columns(source: Source, taken: set[str | None], options: dict[str, Any]) -> list[str]:
+def _feature_columns(source: Source, taken: set[str | None], options: dict[str, Any], bare: bool) -> list[str]:
     """The feature columns that were named, or all that are left; those to drop are never among them."""
     drop = _names(options["drop"], source)
     _require("--drop", drop, source)
@@ -237,7 +239,7 @@ def _feature_columns(source: Source, taken: set[str | None], options: dict[str, 
         features = [name for name in dict.fromkeys(named) if name not in drop]
     else:
         features = _remaining_columns(source, {*taken, *drop})
-    if not features:
+    if not features and not bare:
         raise ValueError(f"{source.name}: no columns are left as features.")
     return features
 

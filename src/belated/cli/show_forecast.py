@@ -33,7 +33,7 @@ def _band(bands: dict[str, list[float]]) -> list[str]:
 def _by_day(summary: dict[str, Any]) -> Table:
     days, levels = summary["by_outcome"], list(summary["total"]["bands"])
     with_new = summary["settings"]["arrivals"] is not None
-    shown = days if len(days) <= _MOST else days[: _MOST - 1]
+    shown = days if len(days) <= _MOST else days[: _MOST - 2]
     table = Table(title=f"What comes, by {summary['settings']['unit']}")
     table.add_column("until the end of" if summary["settings"]["unit"] in ("day", "hour") else "from")
     for heading in ("comes", *(["with new arrivals"] if with_new else []), "in all by then"):
@@ -41,6 +41,8 @@ def _by_day(summary: dict[str, Any]) -> Table:
     for level in levels:
         table.add_column(level, justify="right")
     for row in [*shown, *(days[-1:] if shown is not days else [])]:
+        if row is days[-1] and shown is not days:
+            table.add_row("...")
         comes = [_number(row["to_come"]), *([_number(row["all"])] if with_new else [])]
         key = "all_cumulated" if with_new else "cumulated"
         table.add_row(row["day"], *comes, _number(row[key]), *_band(row[f"{key}_bands"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import time
@@ -83,7 +84,7 @@ def _bring_up_to_date(job: Job, site: Site, asked: Config, again: bool) -> None:
     from belated import __version__
 
     before = site.pages.get(job.name)
-    inputs = [__version__, list(job.words), job.state_of_inputs()]
+    inputs = [__version__, [*job.words, *job.files], job.state_of_inputs()]
     if (
         before is not None
         and not again
@@ -121,7 +122,10 @@ def _run(job: Job, site: Site, folder: Path) -> tuple[int, str]:
         words += ["--csv", str(site.file(job.name, ".csv"))]
     if job.command == "compare":
         words += ["--cache", str(site.inside / f"{job.name}-cache")]
-    pipes: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    words += ["--", *job.files]
+    # It holds the lock as well: where this program is killed, no other run begins before it has ended.
+    shared = {} if os.name == "nt" else {"pass_fds": (site.lock,)}
+    pipes: dict[str, Any] = {**shared, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
     program = subprocess.Popen(words, cwd=folder, stdin=subprocess.DEVNULL, **pipes)
     try:
         _, errors = program.communicate()

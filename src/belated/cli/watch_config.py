@@ -18,6 +18,7 @@ from belated.data.durations import parse_duration
 OF_LOGS = ("describe", "compare", "forecast")  # what is run for a log, unless it is set to false
 _OURS = {"report", "json", "csv", "cache"}  # where a page goes is not for the file to say
 _FILES = {"outcomes", "db"}
+_DURATIONS = {"horizon", "window", "lookback", "period", "ahead"}
 _KINDS = {"logs": "a log", "monitors": "a monitor"}
 
 
@@ -27,7 +28,8 @@ class Job:
 
     command: str
     source: str
-    words: tuple[str, ...]
+    words: tuple[str, ...]  # the command and its options
+    files: tuple[str, ...]
     inputs: tuple[Path, ...]
     every: int  # microseconds; 0: whenever an input has changed
 
@@ -69,9 +71,9 @@ def read_config(path: Path) -> Config:
                     f"{path}: {kind}.{name}: a name may have letters, digits, _ and -; it becomes that of a file."
                 )
             commands = OF_LOGS if kind == "logs" else ("monitor",)
-            jobs += _jobs(_Section(f"{path}, [{kind}.{name}]", folder, name, section), commands)
-            if not jobs:
+            if all(section.get(command) is False for command in commands):
                 raise ValueError(f"{path}: nothing is to be run for {a_source}, {name!r}.")
+            jobs += _jobs(_Section(f"{path}, [{kind}.{name}]", folder, name, section), commands)
     if not jobs:
         raise ValueError(f"{path}: names no source; add [logs.NAME] or [monitors.NAME] with files = ...")
     twice = {job.name for job in jobs if sum(other.name == job.name for other in jobs) > 1}
@@ -118,8 +120,13 @@ def _jobs(section: _Section, commands: tuple[str, ...]) -> list[Job]:
 
 def _options(command: str) -> dict[str, click.Option]:
     """The options of a command by their flags without dashes."""
-    function = getattr(import_module(f"belated.cli.{command}"), f"{command}_command")
-    return {flag.lstrip("-"): one for one in function.params if isinstance(one, click.Option) for flag in one.opts}
+    params = _function(command).params
+    return {flag.lstrip("-"): one for one in params if isinstance(one, click.Option) for flag in one.opts}
+
+
+def _function(command: str) -> click.Command:
+    found: click.Command = getattr(import_module(f"belated.cli.{command}"), f"{command}_command")
+    return found
 
 
 def _flag(key: str) -> str:
@@ -135,7 +142,7 @@ def _job(section: _Section, command: str, options: dict[str, Any], known: dict[s
         raise ValueError(f"{where}: files must be the name of a file, or a list of names.")
     if paths is None and "sql" not in options:
         raise ValueError(f'{where}: say what to read: files = "log.parquet".')
-    words = [command, *(paths or [])]
+    words: list[str] = []
     inputs = [section.folder / one for one in paths or []]
     for key, value in options.items():
         flag = _flag(key)
@@ -149,8 +156,26 @@ def _job(section: _Section, command: str, options: dict[str, Any], known: dict[s
     missing = [f"--{flag}" for flag, one in known.items() if one.required and f"--{flag}" not in words]
     if missing:
         raise ValueError(f"{where}: {missing[0].lstrip('-')!r} is missing.")
-    span = 0 if every is None else parse_duration(every, f"{where}: every")
-    return Job(command, section.name, tuple(words), tuple(inputs), span)
+    span = 0 if every is None else parse_duration(every, f"{where}: every", "seconds")
+    _check_values(where, command, [*words, "--", *(paths or [])], options)
+    return Job(command, section.name, (command, *words), tuple(paths or ()), tuple(inputs), span)
+
+
+def _check_values(where: str, command: str, words: list[str], options: dict[str, Any]) -> None:
+    """Refuse values that the command would refuse before it reads anything."""
+    try:
+        _function(command).make_context(command, words)
+        for key, value in options.items():
+            if _flag(key) in _DURATIONS:
+                parse_duration(value, key, "seconds")
+        if command == "monitor":
+            from belated.monitoring.limits import parse_limits
+
+            parse_limits(options.get("fail-on", options.get("fail_on")))
+    except click.ClickException as error:
+        raise ValueError(f"{where}: {error.format_message()}") from None
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
 
 
 def _words(flag: str, value: Any, option: click.Option, where: str, key: str) -> list[str]:

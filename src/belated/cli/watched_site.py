@@ -26,6 +26,7 @@ class Site:
             raise ValueError(f"{folder}: has an index.html that belated watch did not write. Name another folder.")
         self.inside.mkdir(parents=True, exist_ok=True)
         self.pages: dict[str, dict[str, Any]] = {}
+        self.lock = -1
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -41,7 +42,7 @@ class Site:
             file.truncate(0)
             file.write(str(os.getpid()))
             file.flush()
-            self.pages = self._read()
+            self.pages, self.lock = self._read(), file.fileno()
             yield
 
     def _read(self) -> dict[str, dict[str, Any]]:

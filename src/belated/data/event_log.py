@@ -23,6 +23,7 @@ from belated.data.log_columns import (
     notes_on,
     reach_of,
     read_time_column,
+    refuse_days_among_times,
     table_and_counts,
     tomorrow,
     warn_left_out,
@@ -193,6 +194,7 @@ class EventLog:
         )
         unmatched = row_of < 0
         early = ~unmatched & (end.micros < start.micros[row_of])
+        refuse_days_among_times(start.micros[row_of], end.micros, early, outcome)
         warn_left_out(early, keys, key, "comes before its arrival", "come before their arrival")
         usable = ~unmatched & ~early
         first = np.full(len(table), NEVER)

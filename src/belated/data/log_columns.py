@@ -216,6 +216,21 @@ def _stripped(keys: pa.Array) -> set[str]:
     }
 
 
+def refuse_days_among_times(arrived: Ints, came: Ints, early: Bools, outcome: str) -> None:
+    """Refuse outcomes stamped by the day beside arrivals that are not: those of the same day would seem to come before."""
+    same_day = early & (came // DAY == arrived // DAY)
+    if same_day.any() and not (came % DAY).any() and (arrived % DAY).any():
+        advice = "Stamp arrivals by the day as well, or outcomes with their time."
+        instants = ShownInstants(came, "datetime")
+        refuse(
+            same_day,
+            outcome,
+            "{count} stamped by the day and would come before an arrival of that day",
+            instants,
+            advice,
+        )
+
+
 def warn_left_out(rows: Bools, keys: Any, key: str, one: str, many: str, advice: str = "") -> None:
     """Warn of outcomes that could not be used: how many, why, and the first of them."""
     count = int(rows.sum())

@@ -49,4 +49,8 @@ class FittedSums:
         dates = apart(past, round(self.rows.horizon * DAY))
         fitted = self.fitted + sums.unsure
         spread = Spread(self.varied * sums.drawn, fitted, self.off(past) * sums.mean**2, BLOCKS - 1, dates)
-        return {f"{level:.4g}%": band(sums.mean, spread, level / 100, whole) for level in (100 * x for x in levels)}
+        found = {}
+        for level in levels:
+            low, high = band(sums.mean, spread, level, whole)
+            found[f"{100 * level:.4g}%"] = low, np.minimum(high, np.maximum(sums.most, low))
+        return found

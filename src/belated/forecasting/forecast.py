@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from belated.data.durations import DAY, duration_text, parse_duration
+from belated.data.durations import DAY, duration_text, is_number, parse_duration
 from belated.data.event_log import EventLog
 from belated.data.times import parse_instant, show_instant
 from belated.evaluation.column_findings import check_columns
@@ -71,7 +71,7 @@ class Forecast:
             f"Of {counted(t['rows'], 'row')} that arrived in the {duration_text(s['horizon'])} up to {t['as_of']}, {t['positive']:,} are positive so far"
             f"{worth}. {more} ({level} band {show(low)} to {show(high)})"
         )
-        found += f", half of it by {t['half_by']}." if t["half_by"] else "."
+        found += f", half of it by {t['half_by']}." if t["half_by"] and t["to_come"] >= 1 else "."
         if s["arrivals"]:
             low, high = next(iter(t["all_bands"].values()))
             found += (
@@ -104,7 +104,7 @@ def forecast(
     value: str | None = None,
     arrivals: str | None = None,
     ahead: Any = None,
-    levels: Sequence[float] = (0.8, 0.95),
+    levels: float | Sequence[float] = (0.8, 0.95),
     cutoffs: int = 6,
     keep: Sequence[str] = (),
     progress: bool = False,
@@ -148,19 +148,21 @@ def forecast(
     --------
     >>> from belated.datasets import simulate_clicks
     >>> from belated import EventLog, LinearModel
-    >>> log = EventLog.from_frame(simulate_clicks(), arrival="click_time", outcome="conversion_time")
-    >>> found = forecast(log, horizon="14d", as_of="2024-02-12", model=LinearModel(l2=1e-4), cutoffs=2)
+    >>> log = EventLog.from_frame(simulate_clicks(60, 200), arrival="click_time", outcome="conversion_time")
+    >>> found = forecast(log, horizon="14d", as_of="2024-02-12", model=LinearModel(l2=1e-4), cutoffs=0)
     >>> found.total["rows"], found.total["positive"], round(found.total["to_come"], -1), found.total["came"]
-    (28070, 3344, 800.0, 782.0)
+    (2777, 324, 80.0, 106.0)
     """
     if log.on_cluster:
         raise ValueError("a forecast wants its rows here: forecast(log.sample(0.1).collect(), ...), say.")
     if arrivals not in (None, "repeat"):
         raise ValueError(f"arrivals={arrivals!r} is not known; leave it out, or say 'repeat'.")
-    if not levels or not all(0 < level < 1 for level in levels):
+    levels = [levels] if isinstance(levels, float | int) else list(levels)
+    if not levels or not all(is_number(level) and 0 < level < 1 for level in levels):
         raise ValueError(f"levels={levels!r} must be numbers between 0 and 1.")
     if method not in (CHAIN_LADDER, "auto") and method not in METHODS:
         raise ValueError(f"method={method!r} is not known; choose {CHAIN_LADDER} or one of {', '.join(METHODS)}.")
+    log.refuse_future("arrival", "outcome")
     limit = parse_duration(horizon, "horizon", log.clock)
     now = log.until if as_of is None else parse_instant(as_of, "as_of", log.clock)
     if not log.first <= now <= log.until:
@@ -173,6 +175,9 @@ def forecast(
     values = None if value is None else ValueColumn.read(log, value)
     if values is not None and values.of_positives:
         log = log.without_features(values.name)
+    bare = not log.features
+    if bare:  # nothing to learn from but times
+        log, method = log.without_features(), CHAIN_LADDER
     rows = KnownRows.of(log, now, reach, limit, values, group)
     _check(rows, now, log)
     if method != CHAIN_LADDER:
@@ -205,7 +210,9 @@ def forecast(
         "drift": float(made.off(past) ** 0.5),
     }
     logger.info("forecast: %s", settings)
-    notes = notes_on_past(past)
+    notes = notes_on_past(past, len(dates))
+    if bare:
+        notes.append("The log has no features, so this is the chain ladder.")
     if values is not None and values.of_positives:
         notes.append(
             f"Only positives have a {value}; others count what positives {'of their group ' if group else ''}are worth on average."
@@ -234,10 +241,15 @@ class _Counter:
 
 def _check(rows: KnownRows, now: int, log: EventLog) -> None:
     if not rows.unripe.any():
-        last = show_instant(log.last, log.clock)
+        last = show_instant(int(rows.arrival.max()), log.clock)
         raise ValueError(
             f"every row is older than the horizon of {duration_text(rows.horizon)} at {show_instant(now, log.clock)} (the last arrived at {last}), so nothing "
             f"is still to come. Forecast from an earlier time with as_of."
+        )
+    final = rows.y[~rows.unripe]
+    if len(final) and final.all():
+        raise ValueError(
+            f"each of the {counted(len(final), 'row')} that are final is positive: there are no negatives to tell them from."
         )
     positive = int(rows.y.sum())
     if positive < _FEWEST:

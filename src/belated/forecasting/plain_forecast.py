@@ -132,10 +132,14 @@ def errors_of(past: list[PastForecast]) -> dict[str, Any]:
     return found
 
 
-def notes_on_past(past: list[PastForecast]) -> list[str]:
+def notes_on_past(past: list[PastForecast], tried: int) -> list[str]:
+    if not past and tried:
+        return [
+            f"At {counted(tried, 'date')} of the past too little was known or came to compare, so the bands hold draws and fit alone."
+        ]
     if not past:
         return [
-            "The log is too short to forecast from its own past, so nothing is known about how far such forecasts are off; the bands hold draws and fit alone."
+            "No forecast was made from the past (the log is too short, or cutoffs is 0), so nothing is known about how far such forecasts are off; the bands hold draws and fit alone."
         ]
     partly = [one for one in past if not one.whole]
     if partly:

@@ -22,6 +22,7 @@ class Sums:
     mean: Floats
     drawn: Floats
     unsure: Floats
+    most: Floats  # what all rows that are open would bring
     places: dict[str, slice]
 
     def __getitem__(self, name: str) -> Floats:
@@ -73,9 +74,19 @@ def sums_to_come(
         places[name] = slice(at, at + len(mean))
         at += len(mean)
     mean, drawn_all = (np.concatenate([part[k] for part in parts.values()]) for k in (0, 1))
+    # Of values that are not known yet, and of rows still to arrive, there is no most.
+    open_worth = np.where(rows.y, 0.0, worth.value)
+    most = np.full(at, np.inf)
+    if not worth.spread.any():
+        for name in ("total", "steps"):
+            most[places[name]] = open_worth.sum()
+        most[places["cohorts"]], most[places["groups"]] = (
+            added(cohort, open_worth, cohorts),
+            added(rows.group, open_worth, many),
+        )
     relative = np.full(at, overall)
     relative[places["groups"]] = unsure
-    return Sums(mean, drawn_all, relative * mean**2, places)
+    return Sums(mean, drawn_all, relative * mean**2, most, places)
 
 
 def added(code: Ints, weight: Floats, many: int = 0) -> Floats:

@@ -25,6 +25,7 @@ _WIDEST = 4.0  # of log s
 _ENOUGH = 20_000  # positives; of more, every second, third, ... by delay
 _POINTS = 4000  # of the curve
 _COARSE = 0.002  # of the horizon
+_MANY = 0.005  # of the positives
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,9 @@ class ScaledDelays:
         self.shares, self.horizon, self.grid = shares, horizon, grid
         after = np.append(shares.before[1:], 1.0)
         ages, seen = np.append(0.0, shares.delays), np.append(0.0, after)
-        if grid > horizon * _COARSE:  # a step is a grid long, however far the one before
-            ages, seen = np.append(ages, shares.delays - grid), np.append(seen, shares.before)
+        # A step is a grid long, however far the one before: where times are coarse, and where many come at once.
+        steep = (after - shares.before > _MANY) | (grid > horizon * _COARSE)
+        ages, seen = np.append(ages, (shares.delays - grid)[steep]), np.append(seen, shares.before[steep])
         order = np.lexsort((seen, ages))
         keep = ages[order] >= 0
         ages, seen = ages[order][keep], seen[order][keep]

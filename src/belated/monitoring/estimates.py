@@ -79,7 +79,7 @@ def estimate(
     if young:
         q, y, elapsed, seen = q[old], y[old], elapsed[old], seen[old]
     figures = dict.fromkeys(FIGURES, NOTHING)
-    if len(q) and expected > 0:
+    if len(q):
         figures = _figures(q, y, seen, _Delays(elapsed, seen, scaled, shift), varied, level)
     return Estimate(n, young, positive, expected, share, final, shift, figures)
 
@@ -162,7 +162,7 @@ def _area(q: Floats, r: Floats, rate: float, error: Any, z: float) -> Figure:
 
 def _observed_over_expected(q: Floats, y: Bools, seen: Floats, delays: _Delays, varied: float, positive: Any) -> Figure:
     by_now = q * seen
-    expected = float(by_now.sum())
+    expected = max(float(by_now.sum()), 1e-9)  # scores may all be 0
     ratio = float(y.sum()) / expected
     if not ratio > 0:
         return Figure(0.0, 0.0, float(-np.log(0.025) / expected), None)  # of a Poisson number that was 0

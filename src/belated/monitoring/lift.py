@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from belated.data.durations import is_number
 from belated.data.event_log import EventLog
 from belated.monitoring.arms import FEWEST, ArmRows
 from belated.monitoring.delay_test import later_than
@@ -116,8 +117,10 @@ def lift(
     >>> [round(value, 2) for value in found.as_they_stand[0]["ratio"]], found.as_they_stand[0]["decided"]
     ([1.13, 1.06, 1.21], 'higher')
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level={level!r} must be between 0 and 1.")
+    if not (is_number(level) and 0 < level < 1):
+        raise ValueError(f"level={level!r} must be a number between 0 and 1.")
+    if not log.on_cluster:
+        log.refuse_future("arrival", "outcome")
     asked = ArmRows.of(log, treatment, control, cluster, horizon, as_of)
     reached = asked.reached()
     rows = asked if reached == asked.horizon else asked.within(reached)

@@ -34,7 +34,7 @@ def parse_limits(given: str | Sequence[str] | Mapping[str, Any] | None) -> list[
     if given is None:
         return []
     if isinstance(given, Mapping):
-        return [_limit(name, list(ends), f"{name}={ends!r}") for name, ends in given.items()]
+        return [_limit(name, ends, f"{name}={ends!r}") for name, ends in given.items()]
     texts = [given] if isinstance(given, str) else list(given)
     found = []
     for text in texts:
@@ -48,12 +48,12 @@ def parse_limits(given: str | Sequence[str] | Mapping[str, Any] | None) -> list[
     return found
 
 
-def _limit(name: str, ends: list[Any], text: str) -> Limit:
+def _limit(name: str, ends: Any, text: str) -> Limit:
     if name not in LIMITED:
         raise ValueError(
             f"fail_on={text!r}: {name!r} is not a figure of a monitor; choose one of {', '.join(LIMITED)}."
         )
-    if len(ends) != 2:
+    if not isinstance(ends, list | tuple) or len(ends) != 2:
         raise ValueError(f"fail_on={text!r} needs two ends, of which one may be None.")
     try:
         low, high = (None if end is None else float(to_float(end)) for end in ends)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from belated.data.durations import DAY, parse_duration
 from belated.data.event_log import EventLog
+from belated.data.log_columns import OutcomeWarning
 from belated.evaluation.seen_shares import SeenShares
 from belated.monitoring.limits import parse_limits
 from belated.monitoring.looking import Look
@@ -74,7 +76,7 @@ def monitor(
     version: str | None = None,
     until: Any = None,
     fail_on: str | Sequence[str] | Mapping[str, Any] | None = None,
-    lags: Sequence[Any] = ("1d", "3d", "7d"),
+    lags: Any = ("1d", "3d", "7d"),
     time_format: str | None = None,
     time_unit: str | None = None,
 ) -> Monitor:
@@ -118,20 +120,33 @@ def monitor(
             raise ValueError(f"column {name!r} cannot be a score, a segment or a version: it is the key or a time.")
     how: dict[str, Any] = {"time_format": time_format, "time_unit": time_unit}
     log: EventLog
+    left_out: list[str] = []
     if outcomes is None:
         log = EventLog.from_frame(scores, arrival=time, outcome=outcome, features=columns, until=until, **how)
     elif key is None:
         raise ValueError("outcomes in a table of their own find their scores by a key: say which column with key=.")
     else:
-        log = EventLog.from_frames(
-            scores, outcomes, key=key, arrival=time, outcome=outcome, features=columns, until=until, **how
-        )
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", OutcomeWarning)
+            log = EventLog.from_frames(
+                scores, outcomes, key=key, arrival=time, outcome=outcome, features=columns, until=until, **how
+            )
+        for warning in caught:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+            if issubclass(warning.category, OutcomeWarning):
+                left_out.append(f"{warning.message}")
+    log.refuse_future(time, outcome)
     rows = ScoredRows.of(log, score, by, version, horizon)
     size = parse_duration(period, "period", log.clock)
     look = Look(rows, size)
     periods = look.by_period()
     segments = [] if by is None else look.by_segment()
-    check = own_past(rows, size, [parse_duration(lag, "lags", log.clock) for lag in lags], periods)
+    check = own_past(
+        rows,
+        size,
+        [parse_duration(lag, "lags", log.clock) for lag in ([lags] if isinstance(lags, str) else lags)],
+        periods,
+    )
     judged = judged_period(periods)
     failed = [] if judged is None else broken_limits(judged, limits)
     settings = {
@@ -150,11 +165,11 @@ def monitor(
         segments=segments,
         check=check,
         judged=None if judged is None else judged.plain,
-        verdict=verdict_on(judged, segments, by, failed),
+        verdict=verdict_on(judged, segments, by, failed, limits),
         failed=failed,
         delays=delays_in_plain(look.shares, rows),
         settings=settings,
-        notes=notes_on(periods, check),
+        notes=[*left_out, *notes_on(periods, check)],
     )
 
 

@@ -10,7 +10,8 @@ from belated.monitoring.limits import Limit
 from belated.monitoring.looking import Period
 from belated.tables.refusal import counted
 
-JUDGED = 20  # positives expected so far, from which on a period is judged
+JUDGED = 20  # positives, or as many expected so far, from which on a period is judged
+_CLOSE = 0.25  # intervals that reach further from 1 say little
 
 
 def judged_period(periods: list[Period]) -> Period | None:
@@ -22,7 +23,9 @@ def judged_period(periods: list[Period]) -> Period | None:
     enough = [
         one
         for one in mine
-        if one.estimate.share_in >= LEAST and one.estimate.expected >= JUDGED and one.estimate.positive
+        if one.estimate.share_in >= LEAST
+        and max(one.estimate.expected, one.estimate.positive) >= JUDGED
+        and one.estimate.positive
     ]
     return max(enough, key=lambda one: one.start) if enough else None
 
@@ -40,9 +43,12 @@ def broken_limits(judged: Period, limits: list[Limit]) -> list[str]:
     return found
 
 
-def verdict_on(judged: Period | None, segments: list[dict[str, Any]], by: str | None, failed: list[str]) -> str:
+def verdict_on(
+    judged: Period | None, segments: list[dict[str, Any]], by: str | None, failed: list[str], limits: list[Limit]
+) -> str:
     if judged is None:
-        return f"No period has the {JUDGED} positives that a judgement needs: nothing can be said yet."
+        advice = " No limit could be checked." if limits else ""
+        return f"No period has the {JUDGED} positives that a judgement needs: nothing can be said yet. Take a longer period.{advice}"
     p = judged.plain
     name = _name(p)
     value, low, high = (None if v is None else v - 1.0 for v in p["calibration"])
@@ -51,6 +57,10 @@ def verdict_on(judged: Period | None, segments: list[dict[str, Any]], by: str | 
     elif low > 0 or high < 0:
         ends = sorted((abs(low), abs(high)))
         said = f"predictions {abs(value):.0%} too {'high' if value > 0 else 'low'} ({ends[0]:.0%} to {ends[1]:.0%})"
+        if value < -0.9:
+            said = f"predictions less than a tenth of what comes (predicted over actual {value + 1:.2g})"
+    elif low < -_CLOSE or high > 1 / (1 - _CLOSE) - 1:
+        said = f"too little is known to tell predictions from right ones (predicted over actual {value + 1:.2f}, {low + 1:.2f} to {high + 1:.2f})"
     else:
         said = f"predictions agree with what comes (predicted over actual {value + 1:.2f}, {low + 1:.2f} to {high + 1:.2f})"
     delays = {
