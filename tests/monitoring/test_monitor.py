@@ -268,3 +268,10 @@ def test_delays_that_are_always_the_same_are_not_later_than_usual(tables):
     hour = pa.array(scores["scored_at"].to_numpy()[turned] + np.timedelta64(1, "h"))
     found = monitor(scores, pa.table({"id": turned, "converted_at": hour}), **ASK, lags=())
     assert {row["delays"] for row in found.periods} == {"unchanged"}
+
+
+def test_no_positives_at_all_where_many_were_expected(tables):
+    scores, outcomes = tables
+    some = outcomes.filter(pc.less(outcomes["converted_at"], datetime(2024, 3, 18)))
+    found = monitor(scores, some, until=NOW, **ASK, fail_on="calibration=0.9..1.1", lags=())
+    assert "no positives yet, where" in found.verdict and not found.ok

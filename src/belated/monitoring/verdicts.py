@@ -23,9 +23,7 @@ def judged_period(periods: list[Period]) -> Period | None:
     enough = [
         one
         for one in mine
-        if one.estimate.share_in >= LEAST
-        and max(one.estimate.expected, one.estimate.positive) >= JUDGED
-        and one.estimate.positive
+        if one.estimate.share_in >= LEAST and max(one.estimate.expected, one.estimate.positive) >= JUDGED
     ]
     return max(enough, key=lambda one: one.start) if enough else None
 
@@ -36,9 +34,11 @@ def broken_limits(judged: Period, limits: list[Limit]) -> list[str]:
         value = judged.plain[limit.name]
         figure = Figure(*value)
         if limit.broken_by(figure):
-            low, high = ("?" if end is None else f"{end:.3g}" for end in (figure.low, figure.high))
+            is_now, low, high = (
+                "?" if end is None else f"{end:.3g}" for end in (figure.value, figure.low, figure.high)
+            )
             found.append(
-                f"{limit}: {limit.name} is {figure.value:.3g} (95% interval {low} to {high}) for {judged.plain['period']}"
+                f"{limit}: {limit.name} is {is_now} (95% interval {low} to {high}) for {judged.plain['period']}"
             )
     return found
 
@@ -52,7 +52,9 @@ def verdict_on(
     p = judged.plain
     name = _name(p)
     value, low, high = (None if v is None else v - 1.0 for v in p["calibration"])
-    if value is None or low is None or high is None:
+    if not p["positive"]:
+        said = f"no positives yet, where {p['expected']:.0f} were expected"
+    elif value is None or low is None or high is None:
         said = "nothing is clear about the predictions"
     elif low > 0 or high < 0:
         ends = sorted((abs(low), abs(high)))
