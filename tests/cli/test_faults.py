@@ -97,7 +97,10 @@ class Command:
         return not self.workers()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["SIGTERM", "SIGKILL"])
+@pytest.mark.parametrize(
+    "number",
+    [pytest.param(signal.SIGTERM, id="SIGTERM", marks=pytest.mark.slow), pytest.param(signal.SIGKILL, id="SIGKILL")],
+)
 def test_workers_end_with_their_parent(number, long_log, tmp_path):
     command = Command(long_log, tmp_path, "--json", tmp_path / "r.json")
     command.wait_for_workers()

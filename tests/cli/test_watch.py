@@ -65,11 +65,11 @@ def test_a_comparison_is_run_when_it_is_due(folder):
 
 def test_pages_are_written_kept_and_written_again(folder):
     site, config = folder / "site", folder / "watch.toml"
-    text = re.sub("compare = .*", "compare = false", CONFIG)
+    text = re.sub("compare = .*", "compare = false\ndescribe = false", CONFIG)
     config.write_text(text)
     done = run(config, "--out", site)
     assert done.exit_code == 0, done.output
-    names = ["clicks-describe", "clicks-forecast", "model-monitor"]
+    names = ["clicks-forecast", "model-monitor"]
     files = {f"{name}.{ending}" for name in names for ending in ("html", "json")}
     assert set(listed(site)) == files | {"clicks-forecast.csv", "index.html"}
     index = (site / "index.html").read_text()
@@ -83,18 +83,18 @@ def test_pages_are_written_kept_and_written_again(folder):
     # Nothing has changed: nothing is run.
     stamps = {name: (site / name).stat().st_mtime_ns for name in files}
     again = run(config, "--out", site)
-    assert again.exit_code == 0 and again.output.count("unchanged since") == 3
+    assert again.exit_code == 0 and again.output.count("unchanged since") == 2
     assert {name: (site / name).stat().st_mtime_ns for name in files} == stamps
 
     # A changed input and a broken limit run the one page again, and one that is no more is taken away.
-    config.write_text(
-        text.replace("calibration=..5", "calibration=0.9..1.1").replace(
-            "[logs.clicks]", "[logs.clicks]\ndescribe = false"
-        )
-    )
+    config.write_text(text.replace("calibration=..5", "calibration=0.9..1.1").replace("[logs.clicks]", "[logs.other]"))
     later = run(config, "--out", site)
-    assert later.exit_code == 1 and "limit broken" in later.output and later.output.count("unchanged since") == 1
-    assert "clicks-describe.html" not in listed(site) and "Broken limits: model" in (site / "index.html").read_text()
+    assert later.exit_code == 1 and "limit broken" in later.output and later.output.count("unchanged since") == 0
+    assert (
+        "clicks-forecast.html" not in listed(site)
+        and "other-forecast.html" in listed(site)
+        and "Broken limits: model" in (site / "index.html").read_text()
+    )
     assert run(config, "--out", site).exit_code == 1  # it is still broken, although nothing is run
 
     # What cannot be run keeps its last page, and is told.

@@ -113,6 +113,7 @@ def test_a_value_that_is_the_same_for_all_scales_the_counts(of_positives):
     assert bool(worth.notes) == of_positives
 
 
+@pytest.mark.slow
 def test_what_positives_are_worth_on_average():
     """Where only positives have a value, those to come are worth what others of their group were, and the sum is right on average."""
     off = []

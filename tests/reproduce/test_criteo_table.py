@@ -120,6 +120,7 @@ def whole(file, tmp_path_factory):
     return reproduce_criteo(file, out, **ASK), out
 
 
+@pytest.mark.slow
 def test_facts_that_hold_at_any_size(whole):
     table, out = whole
     means = {row["method"]: row for row in table if row["day"] == "all"}
@@ -145,6 +146,7 @@ def test_facts_that_hold_at_any_size(whole):
     assert "SIMULATED" in show(table).title
 
 
+@pytest.mark.slow
 def test_an_interrupted_experiment_goes_on_to_the_same_numbers(whole, file, tmp_path):
     table, out = whole
     for stage, done in (("lambda", 18), ("days", 20)):
@@ -153,6 +155,7 @@ def test_an_interrupted_experiment_goes_on_to_the_same_numbers(whole, file, tmp_
     assert numbers(reproduce_criteo(file, tmp_path, **ASK)) == numbers(table)
 
 
+@pytest.mark.slow
 def test_a_part_and_a_sample(whole, file, tmp_path):
     table, _ = whole
     some = reproduce_criteo(file, tmp_path, methods=["BL", "TW"], **ASK)

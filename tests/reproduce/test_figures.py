@@ -51,6 +51,7 @@ def test_a_trial_is_deterministic_and_ordered():
     assert ratio["BL"] < min(ratio[name] for name in corrections)
 
 
+@pytest.mark.slow
 def test_the_synthetic_experiment_goes_on(tmp_path):
     ask = {"trials": 2, "etas": (0.0, 3.0), "more_trials": 0, "per_day": 300, "jobs": 1, "progress": False}
     whole = reproduce_synthetic(tmp_path / "a", **ask)
@@ -63,6 +64,7 @@ def test_the_synthetic_experiment_goes_on(tmp_path):
     assert (tmp_path / "a" / "synthetic.csv").read_text() == (tmp_path / "b" / "synthetic.csv").read_text()
 
 
+@pytest.mark.slow
 def test_toy_example():
     rows = {(r["day"], r["method"]): r["rate"] for r in run_once(0, days=12, per_day=2000)}
     assert rows[12, "bl"] < 0.085 < rows[12, "dfm"]

@@ -200,6 +200,7 @@ def test_the_interval_of_a_gain_covers_it():
     assert 0.91 < np.mean(inside) <= 0.99
 
 
+@pytest.mark.slow
 def test_areas_do_not_depend_on_how_often_is_scored(clicks):
     """Within steps of a few rows an area would mean little: it is that of enough rows together."""
     areas = [
