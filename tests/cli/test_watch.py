@@ -56,54 +56,48 @@ def listed(site):
 
 
 @pytest.mark.slow
-def test_a_comparison_is_run_when_it_is_due(folder):
-    for said in ("clicks-compare: ", "clicks-compare: not due since"):
-        done = run(folder / "watch.toml", "--out", folder / "site")
-        assert done.exit_code == 0 and said in done.output
-    assert json.loads((folder / "site" / "clicks-compare.json").read_text())["recommended"] in ("bl", "tw")
+def test_every_kind_of_page_is_written_and_not_again_without_need(folder):
+    site, config = folder / "site", folder / "watch.toml"
+    assert run(config, "--out", site).exit_code == 0
+    names = ["clicks-compare", "clicks-describe", "clicks-forecast", "model-monitor"]
+    files = {f"{name}.{ending}" for name in names for ending in ("html", "json")}
+    assert set(listed(site)) == files | {"clicks-forecast.csv", "index.html"}
+    index = (site / "index.html").read_text()
+    assert {*re.findall(r'href="([^"]+)"', index)} == {*listed(site)} - {"index.html"}
+    assert json.loads((site / "clicks-compare.json").read_text())["recommended"] in ("bl", "tw")
+    stamps = {name: (site / name).stat().st_mtime_ns for name in files}
+    again = run(config, "--out", site)
+    assert again.exit_code == 0 and "clicks-compare: not due since" in again.output
+    assert again.output.count("unchanged since") == 3
+    assert {name: (site / name).stat().st_mtime_ns for name in files} == stamps
 
 
 def test_pages_are_written_kept_and_written_again(folder):
     site, config = folder / "site", folder / "watch.toml"
-    text = re.sub("compare = .*", "compare = false\ndescribe = false", CONFIG)
+    text = CONFIG[: CONFIG.index("[logs.clicks]")] + CONFIG[CONFIG.index("[monitors.model]") :]
     config.write_text(text)
     done = run(config, "--out", site)
     assert done.exit_code == 0, done.output
-    names = ["clicks-forecast", "model-monitor"]
-    files = {f"{name}.{ending}" for name in names for ending in ("html", "json")}
-    assert set(listed(site)) == files | {"clicks-forecast.csv", "index.html"}
     index = (site / "index.html").read_text()
     assert "Ads &lt;b&gt;" in index and "No monitor&#39;s limit is broken" in index
-    links = re.findall(r'href="([^"]+)"', index)
-    assert {*links} == {*listed(site)} - {"index.html"}
-    assert json.loads((site / "clicks-forecast.json").read_text())["verdict"] in index.replace(
-        '<span class="date">', ""
-    ).replace("</span>", "")
+    assert run(config, "--out", site).output.count("unchanged since") == 1
 
-    # Nothing has changed: nothing is run.
-    stamps = {name: (site / name).stat().st_mtime_ns for name in files}
-    again = run(config, "--out", site)
-    assert again.exit_code == 0 and again.output.count("unchanged since") == 2
-    assert {name: (site / name).stat().st_mtime_ns for name in files} == stamps
-
-    # A changed input and a broken limit run the one page again, and one that is no more is taken away.
-    config.write_text(text.replace("calibration=..5", "calibration=0.9..1.1").replace("[logs.clicks]", "[logs.other]"))
-    later = run(config, "--out", site)
-    assert later.exit_code == 1 and "limit broken" in later.output and later.output.count("unchanged since") == 0
-    assert (
-        "clicks-forecast.html" not in listed(site)
-        and "other-forecast.html" in listed(site)
-        and "Broken limits: model" in (site / "index.html").read_text()
+    # A broken limit is told each time, although nothing is run, and a page that is no more is taken away.
+    config.write_text(
+        text.replace("calibration=..5", "calibration=0.9..1.1").replace("monitors.model", "monitors.other")
     )
-    assert run(config, "--out", site).exit_code == 1  # it is still broken, although nothing is run
+    for said in ("limit broken", "unchanged since"):
+        later = run(config, "--out", site)
+        assert later.exit_code == 1 and said in later.output
+    assert "Broken limits: other" in (site / "index.html").read_text()
+    assert listed(site) == ["index.html", "other-monitor.html", "other-monitor.json"]
 
     # What cannot be run keeps its last page, and is told.
     (folder / "scores.parquet").write_bytes(b"no table")
     broken = run(config, "--out", site)
-    assert broken.exit_code == 2 and "model-monitor: failed" in broken.output
-    assert "Could not be run: model-monitor" in (site / "index.html").read_text() and "model-monitor.html" in listed(
-        site
-    )
+    assert broken.exit_code == 2 and "other-monitor: failed" in broken.output
+    assert "Could not be run: other-monitor" in (site / "index.html").read_text()
+    assert "other-monitor.html" in listed(site)
 
 
 def test_two_runs_never_meet(folder):

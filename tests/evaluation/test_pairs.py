@@ -123,6 +123,7 @@ def test_models_that_cannot_be():
     assert list(check_models(None, BoostingModel())) == ["boost"]
 
 
+@pytest.mark.slow
 def test_auto_chooses_among_models(log):
     """A rate that no linear model can follow: the product of two signs."""
     rng = np.random.default_rng(0)
