@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-browser test-cluster lint format bench clean
+.PHONY: demo test test-browser test-cluster lint format docs bench clean
 
 demo: .venv/.report
 	$(BIN)/belated demo --report report.html
@@ -30,6 +30,10 @@ lint: .venv/.dev
 format: .venv/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# The site, into docs/_build/html: open index.html there. Building it uses no network, and runs the examples of the gallery.
+docs: .venv/.docs
+	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
 
 bench: .venv/.bench
 	$(BIN)/python benchmarks/linear.py
@@ -61,9 +65,13 @@ bench: .venv/.bench
 	-$(BIN)/pip install --quiet --disable-pip-version-check vowpalwabbit river
 	touch $@
 
+.venv/.docs: .venv/.core
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	touch $@
+
 .venv/.dev: .venv/.core
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache docs/_build docs/gallery docs/methods/generated docs/reference/generated

@@ -8,7 +8,7 @@ files; rounds are interleaved, and the median counts. All minimise mean logistic
 intercept free. An iterative solver is given the fewest iterations (out of 1, 2, 3, 5, 8, 12, 18, 27, ...) that bring it within
 1e-4 of the minimum, relative, so its time is that of a user who knew when to stop. Vowpal Wabbit reads a text file of its
 own, once, and its online learner minimises something else, so only its test log loss counts. The test log loss is that of
-100,000 further rows. The table also goes to ``wide.json`` beside this file, from which ``docs/speed.py`` draws.
+100,000 further rows. The table also goes to ``wide.json`` beside this file, from which ``docs/pictures/speed.py`` draws.
 """
 
 from __future__ import annotations

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from belated.methods.biased import BL
     from belated.methods.delay_model import DFM
     from belated.methods.delayed_feedback import ConvDF, NnDF
+    from belated.methods.dual_learning import Dual
+    from belated.methods.future_labels import ULC
     from belated.methods.importance_weighting import FSIW
     from belated.methods.person_period import PersonPeriod
     from belated.methods.positive_unlabeled import PNUTW, PU, PUTW
@@ -56,6 +58,7 @@ _HOMES = {
     "PUTW": "methods.positive_unlabeled",
     "STC": "methods.simple_baselines",
     "TW": "methods.time_window",
+    "ULC": "methods.future_labels",
     "Age": "methods.age_feature",
     "Backtest": "evaluation.backtest",
     "BoostingModel": "models.boosting",
@@ -63,6 +66,7 @@ _HOMES = {
     "ConvDF": "methods.delayed_feedback",
     "DelayedFeedbackClassifier": "classifier",
     "Diagnosis": "evaluation.diagnosis",
+    "Dual": "methods.dual_learning",
     "EventLog": "data.event_log",
     "FieldMatrix": "features.field_matrix",
     "Forecast": "forecasting.forecast",
@@ -104,6 +108,7 @@ __all__ = [
     "PUTW",
     "STC",
     "TW",
+    "ULC",
     "Age",
     "Backtest",
     "BoostingModel",
@@ -111,6 +116,7 @@ __all__ = [
     "ConvDF",
     "DelayedFeedbackClassifier",
     "Diagnosis",
+    "Dual",
     "EventLog",
     "FieldMatrix",
     "Forecast",

@@ -44,8 +44,6 @@ def delay_curve(log: EventLog | Diagnosis | Plain, *, horizon: Any = None, ax: A
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> import belated
     >>> from belated.datasets import simulate_clicks
     >>> log = belated.EventLog.from_frame(simulate_clicks(30, 200), arrival="click_time", outcome="conversion_time")
@@ -73,6 +71,13 @@ def maturity(log: EventLog | Diagnosis | Plain, *, horizon: Any = None, ax: Any 
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> import belated
+    >>> from belated.datasets import example_log
+    >>> belated.plot.maturity(example_log(), horizon="7d").get_ylabel()
+    'share of rows'
     """
     with needs("report"):
         from belated.report.delay_pictures import paint_maturity
@@ -97,6 +102,14 @@ def calibration(
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> import belated
+    >>> from belated.datasets import example_log
+    >>> result = belated.backtest(example_log(), horizon="7d", methods=["tw"], cutoffs=2, n_jobs=1, progress=False)
+    >>> belated.plot.calibration(result, method="tw").get_xlabel()
+    'mean prediction'
     """
     with needs("report"):
         from belated.report.backtest_pictures import paint_calibration_of, special
@@ -127,6 +140,14 @@ def method_table(result: Backtest | Plain, *, ax: Any = None, **style: Any) -> A
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> import belated
+    >>> from belated.datasets import example_log
+    >>> result = belated.backtest(example_log(), horizon="7d", methods=["tw"], cutoffs=2, n_jobs=1, progress=False)
+    >>> belated.plot.method_table(result).get_xlabel()
+    'log loss, with 95% intervals'
     """
     with needs("report"):
         from belated.report.backtest_pictures import paint_methods
@@ -153,8 +174,6 @@ def forecast(f: Forecast | Plain, *, what: str = "cumulated", ax: Any = None, **
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> import belated
     >>> from belated.datasets import simulate_clicks
     >>> log = belated.EventLog.from_frame(simulate_clicks(), arrival="click_time", outcome="conversion_time")
@@ -200,6 +219,16 @@ def monitor(m: Monitor | Plain, *, metric: str = "calibration", ax: Any = None, 
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> import belated
+    >>> from belated.datasets import simulate_scores
+    >>> scores, outcomes = simulate_scores(10_000)
+    >>> columns = {"key": "id", "time": "scored_at", "score": "p", "outcome": "converted_at"}
+    >>> found = belated.monitor(scores, outcomes, **columns, horizon="30d")
+    >>> belated.plot.monitor(found, metric="auc").get_ylabel()
+    'AUC'
     """
     with needs("report"):
         from belated.report import monitor_pictures as pictures
@@ -227,6 +256,14 @@ def lift(found: Lift | Plain, *, ax: Any = None, **style: Any) -> Any:
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> import belated
+    >>> from belated.datasets import example_log
+    >>> found = belated.lift(example_log(), treatment="device", control="phone", horizon="7d")
+    >>> belated.plot.lift(found).get_xlabel()
+    'rate / rate of phone, with 95% intervals'
     """
     with needs("report"):
         from belated.report.lift_pictures import paint_lift

@@ -29,7 +29,16 @@ _FEWEST = 30  # positives, and others, below which a model is hardly one
 
 
 class TrainedModel(ModelFile):
-    """A fitted classifier with the columns it wants and how it came about: what ``belated train`` writes to a file."""
+    """A fitted classifier with the columns it wants and how it came about: what ``belated train`` writes to a file.
+
+    Examples
+    --------
+    >>> from belated import train
+    >>> from belated.datasets import example_log
+    >>> trained = train(example_log(), horizon="7d", method="tw")
+    >>> trained.features
+    {'campaign': 'text', 'device': 'text', 'country': 'text', 'price': 'number'}
+    """
 
     def require(self, columns: Sequence[str]) -> None:
         """Refuse a table that lacks columns of training; others do no harm."""

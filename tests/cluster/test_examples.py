@@ -1,4 +1,4 @@
-"""docs/cluster.md: its two programs are those in examples/, and run as they are."""
+"""docs/clusters: the two programs are those in examples/, and run as they are."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "cluster.md").read_text()
 
 
 @pytest.mark.parametrize("name", ["dask", "spark"])
 def test_the_page_shows_the_program(name):
     program = (ROOT / "examples" / "cluster" / f"with_{name}.py").read_text()
-    assert program.split('"""', 2)[2].strip() in PAGE
+    page = (ROOT / "docs" / "clusters" / f"{name}.md").read_text()
+    assert program.split('"""', 2)[2].strip() in page
 
 
 @pytest.mark.cluster

@@ -32,6 +32,19 @@ def ingest_criteo(
     19 columns without a header, separated by tabs: seconds of the click, seconds of the conversion (empty: none), eight
     integers and nine categories, which all become hashed fields named ``int1`` ... ``cat9``. Integers are put into buckets
     first, as Chapelle did (:func:`bucket`). An empty field is a category of its own, where he has none.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from belated import EventLog, ingest_criteo
+    >>> rest = [*"12345678", *"abcdefghi"]  # eight integers, nine categories
+    >>> lines = [",".join(["0", "3600", *rest]), ",".join(["60", "", *rest])]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     done = Path(folder, "data.txt").write_text("\\n".join(lines).replace(",", "\\t"))
+    ...     done = ingest_criteo(f"{folder}/data.txt", f"{folder}/criteo.log", progress=False)
+    ...     print(len(EventLog.open(f"{folder}/criteo.log")))
+    2
     """
     starts = field_starts(CRITEO_FIELDS, seed)
     with (

@@ -57,6 +57,19 @@ def ingest_parquet(
     words of ``na``.
 
     The folder must be new, empty, or hold an ingested log alone, which is replaced when the new one is whole.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow.parquet as pq
+    >>> from belated import EventLog, ingest_parquet
+    >>> from belated.datasets import simulate_clicks
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pq.write_table(simulate_clicks(30, 200), f"{folder}/clicks.parquet")
+    ...     names = {"arrival": "click_time", "outcome": "conversion_time"}
+    ...     done = ingest_parquet(f"{folder}/clicks.parquet", f"{folder}/clicks.log", **names, progress=False)
+    ...     print(EventLog.open(f"{folder}/clicks.log").snapshot("2024-01-24", horizon="7d").X)
+    FieldMatrix(rows=4576, fields=4, columns=16777216)
     """
     file = pq.ParquetFile(path)
     names = file.schema_arrow.names

@@ -32,7 +32,21 @@ _MANY_UNMATCHED = 0.5  # of the outcomes: then the keys of both sides are shown
 
 
 class OutcomeWarning(UserWarning):
-    """Some outcomes in the log could not be used; the message says how many and why."""
+    """Some outcomes in the log could not be used; the message says how many and why.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import pandas as pd
+    >>> from belated import EventLog, OutcomeWarning
+    >>> clicks = pd.DataFrame({"id": [1, 2], "clicked": ["2024-01-02", "2024-01-03"], "ad": ["a", "b"]})
+    >>> sales = pd.DataFrame({"id": [2, 7], "sold": ["2024-01-05", "2024-01-06"]})  # nothing was clicked for 7
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always", OutcomeWarning)
+    ...     log = EventLog.from_frames(clicks, sales, key="id", arrival="clicked", outcome="sold")
+    >>> [warning.category.__name__ for warning in caught]
+    ['OutcomeWarning']
+    """
 
 
 def read_time_column(table: nw.DataFrame[Any], name: str, how: TimeFormat) -> TimeColumn:

@@ -29,6 +29,15 @@ class Snapshot:
         Days from arrival to outcome where y is 1, else NaN.
     horizon : float or None
         The target's deadline in days: outcomes later than this count as negative.
+
+    Examples
+    --------
+    >>> from belated.datasets import example_log
+    >>> snap = example_log().snapshot("2024-01-24", lookback="21d", horizon="7d")
+    >>> snap
+    Snapshot(as_of=2024-01-24 00:00:00+00:00, rows=4174, positive so far=581, horizon=7 d)
+    >>> len(snap.X), int(snap.y.sum()), float(snap.elapsed.max().round(1)), float(snap.delay[snap.y == 1].max().round(1))
+    (4174, 581, 21.0, 6.9)
     """
 
     X: Any

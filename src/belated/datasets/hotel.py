@@ -49,6 +49,15 @@ def load_hotel_bookings(folder: str | Path) -> pa.Table:
     The source was sampled by date of stay, so only bookings made from 2015-09-01 to 2016-11-30 are a complete stream;
     others are left out, and so are the few cancelled before they were booked (their number is logged). Columns filled in
     after booking, which would leak the label, are left out as well.
+
+    Examples
+    --------
+    >>> from belated.datasets import load_hotel_bookings
+    >>> try:
+    ...     load_hotel_bookings("no such folder")
+    ... except FileNotFoundError as error:
+    ...     print("Get the files first.")
+    Get the files first.
     """
     files = [Path(folder) / f"{hotel}.parquet" for hotel in ("H1", "H2")]
     absent = [str(file) for file in files if not file.exists()]

@@ -50,7 +50,19 @@ from belated.typing import Bools, Floats
 
 @dataclass(frozen=True, repr=False)
 class Backtest:
-    """Results at all cut-offs; :meth:`summary` and :meth:`recommend` say what they mean."""
+    """Results at all cut-offs; :meth:`summary` and :meth:`recommend` say what they mean.
+
+    Examples
+    --------
+    >>> from belated import backtest
+    >>> from belated.datasets import example_log
+    >>> result = backtest(example_log(), horizon="7d", methods=["tw"], cutoffs=2, n_jobs=1, progress=False)
+    >>> result.recommend().method
+    'bl'
+    >>> scores = result.summary()["methods"]["tw"]
+    >>> round(scores["log_loss"], 3), round(scores["calibration_ratio"], 2)
+    (0.435, 0.82)
+    """
 
     log: EventLog
     settings: Settings
@@ -181,6 +193,14 @@ def backtest(
         A folder for finished cut-offs. An interrupted backtest that is run again with the same arguments goes on there.
     keep : sequence of str
         Features to use though they seem to know the outcome (:mod:`belated.evaluation.leaks`); others that do are refused.
+
+    Examples
+    --------
+    >>> from belated import backtest
+    >>> from belated.datasets import example_log
+    >>> result = backtest(example_log(), horizon="7d", methods=["tw"], cutoffs=2, n_jobs=1, progress=False)
+    >>> list(result.summary()["methods"])
+    ['bl', 'tw', 'oracle']
     """
     begun = time.monotonic()
     chosen, engines = check_methods(methods), check_models(models, model)

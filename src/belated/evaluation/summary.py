@@ -24,7 +24,7 @@ _MOST_GROUPS = 30
 
 
 def summarise(backtest: Backtest) -> dict[str, Any]:
-    """The summary of a backtest; see docs/json.md."""
+    """The summary of a backtest; see docs/reference/json.md."""
     table, advice = score_methods(backtest), recommend(backtest)
     log, settings = backtest.log, asdict(backtest.settings)
     return {

@@ -47,6 +47,14 @@ class Forecast:
     errors : dict
         Of both: the mean absolute error of all that came, relative to it, and that of cohorts by day of arrival.
     settings : dict
+
+    Examples
+    --------
+    >>> from belated import forecast
+    >>> from belated.datasets import example_log
+    >>> found = forecast(example_log(), horizon="7d", as_of="2024-01-24", method="chain-ladder", cutoffs=2)
+    >>> found.total["rows"], found.total["so_far"], round(found.total["to_come"]), found.total["came"]
+    (1377, 170.0, 53, 41.0)
     """
 
     total: dict[str, Any]

@@ -23,6 +23,15 @@ class Age(Method):
     Parameters
     ----------
     bins : int
+
+    Examples
+    --------
+    >>> from belated import Age, DelayedFeedbackClassifier
+    >>> from belated.datasets import example_log
+    >>> snap = example_log().snapshot("2024-01-24", lookback="21d", horizon="7d")
+    >>> clf = DelayedFeedbackClassifier(Age()).fit_snapshot(snap)
+    >>> round(float(clf.predict_proba(snap.X)[:, 1].mean()), 3)
+    0.147
     """
 
     needs_delay = True

@@ -12,6 +12,17 @@ class BL(Method):
     """Biased learning: every label not yet positive counts as negative ("naive").
 
     a = y/N, b = (1-y)/N.
+
+    Examples
+    --------
+    >>> from belated import BL, DelayedFeedbackClassifier
+    >>> from belated.datasets import example_log
+    >>> snap = example_log().snapshot("2024-01-24", lookback="21d", horizon="7d")
+    >>> clf = DelayedFeedbackClassifier(BL(), window=5.0).fit_snapshot(snap)
+    >>> round(float(clf.predict_proba(snap.X)[:, 1].mean()), 3)
+    0.139
+    >>> round(float(snap.y.mean()), 3)  # what is known so far is all that it can learn
+    0.139
     """
 
     def __init__(self, loss: str | Loss = "logistic") -> None:

@@ -87,6 +87,15 @@ class DFM(Method):
         rows, or under sample weights of as many equal ones as say as much. The scale of weights does not matter.
 
     Delays recorded on a grid, such as whole days, count as known up to one step of it.
+
+    Examples
+    --------
+    >>> from belated import DFM, DelayedFeedbackClassifier
+    >>> from belated.datasets import example_log
+    >>> snap = example_log().snapshot("2024-01-24", lookback="21d", horizon="7d")
+    >>> clf = DelayedFeedbackClassifier(DFM(delay="weibull")).fit_snapshot(snap)
+    >>> round(float(clf.predict_proba(snap.X)[:, 1].mean()), 3)
+    0.15
     """
 
     needs_delay = True

@@ -57,6 +57,15 @@ class ConvDF(Method):
         The factor k, see :func:`late_weights`.
     loss : str or Loss
         Must satisfy l(z) - l(-z) = -z.
+
+    Examples
+    --------
+    >>> from belated import ConvDF, DelayedFeedbackClassifier
+    >>> from belated.datasets import example_log
+    >>> snap = example_log().snapshot("2024-01-24", lookback="21d", horizon="7d")
+    >>> clf = DelayedFeedbackClassifier(ConvDF(), window=5.0).fit_snapshot(snap)
+    >>> round(float(clf.predict_proba(snap.X)[:, 1].mean()), 3)
+    0.147
     """
 
     needs_window = True
@@ -116,6 +125,15 @@ class NnDF(ConvDF):
     threshold, step : float
         With ``ascent``: how far below 0 the negative part of a batch may go before that, and the length of the step up.
     loss : str or Loss
+
+    Examples
+    --------
+    >>> from belated import NnDF, DelayedFeedbackClassifier
+    >>> from belated.datasets import example_log
+    >>> snap = example_log().snapshot("2024-01-24", lookback="21d", horizon="7d")
+    >>> clf = DelayedFeedbackClassifier(NnDF(), window=5.0).fit_snapshot(snap)
+    >>> round(float(clf.predict_proba(snap.X)[:, 1].mean()), 3)
+    0.147
     """
 
     def __init__(

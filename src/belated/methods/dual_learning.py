@@ -30,6 +30,15 @@ class Dual(Method):
         Groups of age, at quantiles.
     least : float
         Theta is kept from falling below this.
+
+    Examples
+    --------
+    >>> from belated import Dual, DelayedFeedbackClassifier
+    >>> from belated.datasets import example_log
+    >>> snap = example_log().snapshot("2024-01-24", lookback="21d", horizon="7d")
+    >>> clf = DelayedFeedbackClassifier(Dual(), window=5.0).fit_snapshot(snap)
+    >>> round(float(clf.predict_proba(snap.X)[:, 1].mean()), 3)
+    0.146
     """
 
     needs_delay = True

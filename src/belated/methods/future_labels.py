@@ -28,6 +28,15 @@ class ULC(Method):
         How often u is learned; 1 leaves out what comes later than a window.
     bins : int
         Age enters as about twice as many groups, at quantiles of age and of delay.
+
+    Examples
+    --------
+    >>> from belated import ULC, DelayedFeedbackClassifier
+    >>> from belated.datasets import example_log
+    >>> snap = example_log().snapshot("2024-01-24", lookback="21d", horizon="7d")
+    >>> clf = DelayedFeedbackClassifier(ULC(), window=5.0).fit_snapshot(snap)
+    >>> round(float(clf.predict_proba(snap.X)[:, 1].mean()), 3)
+    0.146
     """
 
     needs_window = True

@@ -20,8 +20,10 @@ class FSIW(Method):
     """Feedback shift importance weighting.
 
     a = y r1/N, b = (1-y) r0/N with
-        r1 = 1 / p(positive already | positive in the end, x, e), learned on mature positives,
-        r0 = p(negative in the end | not positive yet, x, e), learned on mature rows that were negative a window ago.
+
+    - r1 = 1 / p(positive already | positive in the end, x, e), learned on mature positives,
+    - r0 = p(negative in the end | not positive yet, x, e), learned on mature rows that were negative a window ago.
+
     Both auxiliary models see the features and the age one window ago, and are applied to the age now. Age enters as
     about ``2 * bins`` groups at quantiles of age and of delay; more of them, or a larger ``max_weight``, trade bias for
     variance, and 1 / p makes a bias of variance too.
@@ -33,6 +35,15 @@ class FSIW(Method):
     bins : int
     max_weight : float
         Where r1 is cut.
+
+    Examples
+    --------
+    >>> from belated import FSIW, DelayedFeedbackClassifier
+    >>> from belated.datasets import example_log
+    >>> snap = example_log().snapshot("2024-01-24", lookback="21d", horizon="7d")
+    >>> clf = DelayedFeedbackClassifier(FSIW(), window=5.0).fit_snapshot(snap)
+    >>> round(float(clf.predict_proba(snap.X)[:, 1].mean()), 3)
+    0.147
     """
 
     needs_window = True

@@ -28,6 +28,15 @@ class PersonPeriod(Method):
     ----------
     intervals : int
         At quantiles of the observed delays; the last ends at the horizon, or at the oldest age where there is none.
+
+    Examples
+    --------
+    >>> from belated import PersonPeriod, DelayedFeedbackClassifier
+    >>> from belated.datasets import example_log
+    >>> snap = example_log().snapshot("2024-01-24", lookback="21d", horizon="7d")
+    >>> clf = DelayedFeedbackClassifier(PersonPeriod()).fit_snapshot(snap)
+    >>> round(float(clf.predict_proba(snap.X)[:, 1].mean()), 3)
+    0.149
     """
 
     needs_delay = True

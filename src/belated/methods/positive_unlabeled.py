@@ -13,6 +13,15 @@ class PNUTW(Method):
     """PUTW and TW mixed: omega PUTW + (1 - omega) TW.
 
     a = mature y/M, b = omega (1/N - mature y/M) + (1-omega) mature (1-y)/M.
+
+    Examples
+    --------
+    >>> from belated import PNUTW, DelayedFeedbackClassifier
+    >>> from belated.datasets import example_log
+    >>> snap = example_log().snapshot("2024-01-24", lookback="21d", horizon="7d")
+    >>> clf = DelayedFeedbackClassifier(PNUTW(omega=0.3), window=5.0).fit_snapshot(snap)
+    >>> round(float(clf.predict_proba(snap.X)[:, 1].mean()), 3)
+    0.142
     """
 
     needs_window = True
@@ -36,6 +45,15 @@ class PUTW(PNUTW):
     """Mature positives against all rows as unlabeled.
 
     a = mature y/M, b = 1/N - mature y/M.
+
+    Examples
+    --------
+    >>> from belated import PUTW, DelayedFeedbackClassifier
+    >>> from belated.datasets import example_log
+    >>> snap = example_log().snapshot("2024-01-24", lookback="21d", horizon="7d")
+    >>> clf = DelayedFeedbackClassifier(PUTW(), window=5.0).fit_snapshot(snap)
+    >>> round(float(clf.predict_proba(snap.X)[:, 1].mean()), 3)
+    0.145
     """
 
     omega = 1.0
@@ -49,6 +67,15 @@ class PU(Method):
 
     a = prior y/sum(y), b = 1/N - prior y/sum(y). It estimates a multiple of the biased probability: positives that are
     still to come count as unlabeled, as in BL. ``prior=None`` takes the rate of the mature rows.
+
+    Examples
+    --------
+    >>> from belated import PU, DelayedFeedbackClassifier
+    >>> from belated.datasets import example_log
+    >>> snap = example_log().snapshot("2024-01-24", lookback="21d", horizon="7d")
+    >>> clf = DelayedFeedbackClassifier(PU(), window=5.0).fit_snapshot(snap)
+    >>> round(float(clf.predict_proba(snap.X)[:, 1].mean()), 3)
+    0.145
     """
 
     def __init__(self, prior: float | None = None, loss: str | Loss = "logistic") -> None:

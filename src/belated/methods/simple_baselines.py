@@ -20,6 +20,15 @@ class Rescale(Method):
 
     The constant takes the average rate from what has been seen, mean(y), to what it will become,
     mean(y) + sum of the late rows' matched weights: for a model that is an intercept and no more it equals ConvDF.
+
+    Examples
+    --------
+    >>> from belated import Rescale, DelayedFeedbackClassifier
+    >>> from belated.datasets import example_log
+    >>> snap = example_log().snapshot("2024-01-24", lookback="21d", horizon="7d")
+    >>> clf = DelayedFeedbackClassifier(Rescale(), window=5.0).fit_snapshot(snap)
+    >>> round(float(clf.predict_proba(snap.X)[:, 1].mean()), 3)
+    0.146
     """
 
     needs_window = True
@@ -50,6 +59,15 @@ class STC(Method):
         The short time, in the unit of elapsed; by default the median delay of mature positives.
     ceiling : float
         The ratio of two estimates can exceed 1; it is cut here.
+
+    Examples
+    --------
+    >>> from belated import STC, DelayedFeedbackClassifier
+    >>> from belated.datasets import example_log
+    >>> snap = example_log().snapshot("2024-01-24", lookback="21d", horizon="7d")
+    >>> clf = DelayedFeedbackClassifier(STC(), window=5.0).fit_snapshot(snap)
+    >>> round(float(clf.predict_proba(snap.X)[:, 1].mean()), 3)
+    0.155
     """
 
     needs_window = True

@@ -23,7 +23,7 @@ class SoftLabels(Method):
 
     That probability comes from a teacher: a linear model of a method with a law of delays, whose l2 is chosen by
     cross-validation. With g, S and H the teacher's margin, survival and horizon, an open row of age e has the label
-        w = sigmoid(g) (S(e) - S(H)) / (1 - sigmoid(g) (1 - S(e))),
+    w = sigmoid(g) (S(e) - S(H)) / (1 - sigmoid(g) (1 - S(e))),
     which is 0 from the horizon on; a = w/N, b = (1-w)/N. So the correction is that of a simple model, which cannot take young
     rows for a kind of rows, and the features are those of a strong one. It repeats what the teacher believes: compare both.
 
@@ -36,6 +36,15 @@ class SoftLabels(Method):
         labels all rows, which predicted better wherever it was measured (docs/models.md).
     l2 : float, optional
         Of the teacher; by default chosen by cross-validation.
+
+    Examples
+    --------
+    >>> from belated import SoftLabels, DelayedFeedbackClassifier
+    >>> from belated.datasets import example_log
+    >>> snap = example_log().snapshot("2024-01-24", lookback="21d", horizon="7d")
+    >>> clf = DelayedFeedbackClassifier(SoftLabels(l2=1e-4)).fit_snapshot(snap)
+    >>> round(float(clf.predict_proba(snap.X)[:, 1].mean()), 3)
+    0.149
     """
 
     needs_delay = True

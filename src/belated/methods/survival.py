@@ -15,6 +15,15 @@ class Hazard(Method):
 
     Predictions are p = 1 - exp(-Lambda(H) exp(g)), with H the horizon, or the oldest age where there is none. Convex;
     uses every row; needs no window. ``intervals``, ``smoothing`` and delays on a grid are as in DFM.
+
+    Examples
+    --------
+    >>> from belated import Hazard, DelayedFeedbackClassifier
+    >>> from belated.datasets import example_log
+    >>> snap = example_log().snapshot("2024-01-24", lookback="21d", horizon="7d")
+    >>> clf = DelayedFeedbackClassifier(Hazard()).fit_snapshot(snap)
+    >>> round(float(clf.predict_proba(snap.X)[:, 1].mean()), 3)
+    0.149
     """
 
     needs_delay = True

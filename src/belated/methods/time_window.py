@@ -13,6 +13,15 @@ class TW(Method):
     """Time window: train on mature rows alone.
 
     a = mature y/M, b = mature (1-y)/M.
+
+    Examples
+    --------
+    >>> from belated import TW, DelayedFeedbackClassifier
+    >>> from belated.datasets import example_log
+    >>> snap = example_log().snapshot("2024-01-24", lookback="21d", horizon="7d")
+    >>> clf = DelayedFeedbackClassifier(TW(), window=5.0).fit_snapshot(snap)
+    >>> round(float(clf.predict_proba(snap.X)[:, 1].mean()), 3)
+    0.143
     """
 
     needs_window = True

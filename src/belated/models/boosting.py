@@ -65,6 +65,15 @@ class BoostingModel(Model):
     base_ : array of shape (m,)
         The constant to which trees add.
     shared_ : array of shape (s,)
+
+    Examples
+    --------
+    >>> from belated import BoostingModel, DelayedFeedbackClassifier
+    >>> from belated.datasets import example_log
+    >>> snap = example_log().snapshot("2024-01-24", lookback="21d", horizon="7d")
+    >>> clf = DelayedFeedbackClassifier("tw", window=5.0, model=BoostingModel(rounds=20)).fit_snapshot(snap)
+    >>> clf.predict_proba(snap.X).shape
+    (4174, 2)
     """
 
     setting = "rounds"

@@ -76,6 +76,15 @@ class LinearModel(Model):
         Whether the fit reached ``tol``, or what floating point allows of it; a warning says so where it did not.
     gap_ : float
         A bound on how far ``objective_`` is from the minimum, where the fit ended with one, else NaN.
+
+    Examples
+    --------
+    >>> from belated import DelayedFeedbackClassifier, LinearModel
+    >>> from belated.datasets import example_log
+    >>> snap = example_log().snapshot("2024-01-24", lookback="21d", horizon="7d")
+    >>> clf = DelayedFeedbackClassifier(model=LinearModel(l2=1e-3)).fit_snapshot(snap)
+    >>> clf.model_.converged_, clf.coef_.shape[0]
+    (True, 2)
     """
 
     checkpoint: str | Path | None = None  # of a model in a file from before there was this parameter

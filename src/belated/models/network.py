@@ -70,6 +70,13 @@ class NetworkModel(Model):
     shared_ : array of shape (s,)
     base_ : array of shape (m,)
         The constant to which the network adds.
+
+    Examples
+    --------
+    >>> from belated import DelayedFeedbackClassifier, NetworkModel
+    >>> DelayedFeedbackClassifier("nndf", window=5.0, model=NetworkModel(epochs=5, width=64))
+    DelayedFeedbackClassifier(method='nndf', model=NetworkModel(epochs=5, width=64),
+                              window=5.0)
     """
 
     setting = "epochs"

@@ -33,6 +33,14 @@ class Lift:
         The same from rows older than the horizon alone, and from labels as they stand, with the intervals of two plain shares.
     settings : dict
         ``horizon`` is what was asked for and ``reached`` the age up to which rates are given: less, where too few rows are as old as the horizon.
+
+    Examples
+    --------
+    >>> from belated import lift
+    >>> from belated.datasets import example_log
+    >>> found = lift(example_log(), treatment="device", control="phone", horizon="7d")
+    >>> [(arm["arm"], round(arm["rate"][0], 3)) for arm in found.arms]
+    [('phone', 0.165), ('desktop', 0.134), ('tablet', 0.172)]
     """
 
     arms: list[dict[str, Any]]

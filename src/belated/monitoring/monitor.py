@@ -39,6 +39,18 @@ class Monitor:
         The period that the verdict is about.
     failed : list of str
         The limits of ``fail_on`` that are clearly broken.
+
+    Examples
+    --------
+    >>> from belated import monitor
+    >>> from belated.datasets import simulate_scores
+    >>> scores, outcomes = simulate_scores(10_000, rate_change=0.6)
+    >>> columns = {"key": "id", "time": "scored_at", "score": "p", "outcome": "converted_at"}
+    >>> found = monitor(scores, outcomes, **columns, horizon="30d", fail_on=["calibration=0.9..1.1"])
+    >>> [round(number, 1) for number in found.judged["calibration"]]  # predicted over actual, and its interval
+    [1.8, 1.3, 2.5]
+    >>> len(found.failed)
+    1
     """
 
     periods: list[dict[str, Any]]

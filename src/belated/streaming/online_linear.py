@@ -44,6 +44,12 @@ class OnlineLinearModel(BaseEstimator):
     ----------
     state_ : array of shape (columns + 1, heads, 2)
         What :mod:`belated.streaming.online_kernels` keeps of each column, the intercept last.
+
+    Examples
+    --------
+    >>> from belated import OnlineClassifier, OnlineLinearModel
+    >>> OnlineClassifier("hazard-heads", OnlineLinearModel(rule="adagrad"), horizon="14d")
+    OnlineClassifier(horizon='14d', model=OnlineLinearModel(rule='adagrad'))
     """
 
     passes = 1  # over a snapshot that it starts from

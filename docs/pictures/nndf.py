@@ -1,4 +1,4 @@
-"""Draws docs/nndf.png: what a flexible network does to ConvDF's negative part, and what NnDF does about it. Simulated data."""
+"""Draws docs/pictures/nndf.png: what a flexible network does to ConvDF's negative part, and what NnDF does about it. Simulated data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The README's picture of the report: python docs/screenshot.py report.html (needs Playwright and Chromium)."""
+"""The README's picture of the report: python docs/pictures/screenshot.py report.html (needs Playwright and Chromium)."""
 
 from __future__ import annotations
 
