@@ -17,6 +17,7 @@ HERE = Path(__file__).parent
 RESULTS = HERE.parents[1] / "experiments" / "results" / "when_methods_fail.json"
 OUT = HERE.parent / "methods" / "generated"
 BLUE, RED, GREY = "#2b6cb0", "#c53030", "#b8c0cc"
+MINUS = "\N{MINUS SIGN}"
 LEAST = 0.03  # percent: what is smaller is drawn here
 NAMES = {
     "plain": "nothing special",
@@ -49,7 +50,7 @@ def draw_profile(axes: Any, results: dict[str, Any], name: str, failing: str) ->
         mine = scores[name]["excess"]
         axes.scatter(max(mine, LEAST), place, s=75, color=RED if scenario == failing else BLUE, zorder=4, ec="white")
         axes.annotate(
-            f"{mine:.2f}".replace("-", "−") + "%",
+            f"{mine:.2f}".replace("-", MINUS) + "%",
             (1.02, place),
             xycoords=("axes fraction", "data"),
             va="center",
@@ -100,7 +101,7 @@ def draw_table(results: dict[str, Any], file: Path) -> None:
         for column, value in enumerate(table[k]):
             text = f"{value:.0f}" if abs(value) >= 10 else f"{value:.2f}"
             color = "white" if shade[row, column] > 0.5 else "black"
-            axes.text(column, row, text.replace("-", "−"), ha="center", va="center", color=color)
+            axes.text(column, row, text.replace("-", MINUS), ha="center", va="center", color=color)
     axes.set_xticks(range(len(scores)), [NAMES[s].replace(" ", "\n", 1) for s in scores])
     axes.xaxis.tick_top()
     axes.set_yticks(range(len(names)), [names[k] for k in order])

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from belated.persistence import load
     from belated.streaming.online_classifier import OnlineClassifier
     from belated.streaming.online_linear import OnlineLinearModel
+    from belated.streaming.replay import replay
     from belated.streaming.stream import Stream
     from belated.training import TrainedModel, train
 
@@ -96,6 +97,7 @@ _HOMES = {
     "lift": "monitoring.lift",
     "load": "persistence",
     "monitor": "monitoring.monitor",
+    "replay": "streaming.replay",
     "train": "training",
 }
 
@@ -146,6 +148,7 @@ __all__ = [
     "lift",
     "load",
     "monitor",
+    "replay",
     "train",
 ]
 

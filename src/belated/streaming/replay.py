@@ -91,6 +91,21 @@ def replay(
         Processes, among which the methods are shared out. By default one a core.
     cache : path, optional
         A folder in which a replay keeps how far it is. One that was interrupted goes on there.
+
+    Returns
+    -------
+    Replay
+        ``summary()`` has the scores of each method, in all and step by step, and a verdict in words.
+
+    Examples
+    --------
+    >>> from belated import replay
+    >>> from belated.datasets import example_log
+    >>> found = replay(
+    ...     example_log(), horizon="7d", warmup="10d", step="1d", methods=["fnw"], n_jobs=1, progress=False
+    ... )
+    >>> sorted(found.summary()["methods"])
+    ['fnw', 'oracle', 'pretrained']
     """
     plan = _Plan.of(log, horizon, warmup, step, wait, refit, methods, model)
     every = len(plan.starts) * len(plan.names)
