@@ -1,4 +1,12 @@
-"""Options of the test run."""
+"""Options of the test run, and what the oldest supported versions do otherwise."""
+
+from functools import partialmethod
+from inspect import signature
+
+from click.testing import CliRunner
+
+if "mix_stderr" in signature(CliRunner).parameters:  # click before 8.2 mixes both streams unless told
+    CliRunner.__init__ = partialmethod(CliRunner.__init__, mix_stderr=False)
 
 
 def pytest_addoption(parser):

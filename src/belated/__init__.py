@@ -153,14 +153,16 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in ("datasets", "plot"):
-        return import_module(f"belated.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'belated' has no attribute {name!r}")
-    value = getattr(import_module(f"belated.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # or a type checker would believe that every name exists
+
+    def __getattr__(name: str) -> Any:
+        if name in ("datasets", "plot"):
+            return import_module(f"belated.{name}")
+        if name not in _HOMES:
+            raise AttributeError(f"module 'belated' has no attribute {name!r}")
+        value = getattr(import_module(f"belated.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
