@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-browser test-cluster lint format docs bench clean
+.PHONY: demo test test-browser test-cluster test-oldest lint format docs dist bench clean
 
 demo: .venv/.report
 	$(BIN)/belated demo --report report.html
@@ -22,6 +22,10 @@ test-cluster: .venv/.cluster
 		{ SUDO=$$(test "$$(id -u)" = 0 || echo sudo); $$SUDO apt-get update -q && $$SUDO apt-get install -y -q openjdk-17-jre-headless; }
 	$(BIN)/pytest tests/cluster -m cluster
 
+# The default tests with the oldest supported version of every dependency, in an environment of their own.
+test-oldest: .venv-oldest/.dev
+	.venv-oldest/bin/pytest -n 2
+
 lint: .venv/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -34,6 +38,14 @@ format: .venv/.dev
 # The site, into docs/_build/html: open index.html there. Building it uses no network, and runs the examples of the gallery.
 docs: .venv/.docs
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
+
+# What would be released: built, checked, and used in empty environments with the newest and the oldest dependencies.
+dist: .venv/.release
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+	$(BIN)/python packaging/try_wheel.py dist/*.whl
 
 bench: .venv/.bench
 	$(BIN)/python benchmarks/linear.py
@@ -69,9 +81,18 @@ bench: .venv/.bench
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	touch $@
 
+.venv/.release: .venv/.core
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[release]'
+	touch $@
+
+.venv-oldest/.dev: pyproject.toml packaging/oldest.txt
+	$(PYTHON) -m venv --clear .venv-oldest
+	.venv-oldest/bin/pip install --quiet --disable-pip-version-check --constraint packaging/oldest.txt --editable '.[dev]'
+	touch $@
+
 .venv/.dev: .venv/.core
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache docs/_build docs/gallery docs/methods/generated docs/reference/generated
+	rm -rf .venv .venv-oldest dist .mypy_cache .pytest_cache .ruff_cache docs/_build docs/gallery docs/methods/generated docs/reference/generated

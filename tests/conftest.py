@@ -3,10 +3,13 @@
 from functools import partialmethod
 from inspect import signature
 
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
-if "mix_stderr" in signature(CliRunner).parameters:  # click before 8.2 mixes both streams unless told
+if (
+    "mix_stderr" in signature(CliRunner).parameters
+):  # click before 8.2 gives both streams apart or together, not both ways
     CliRunner.__init__ = partialmethod(CliRunner.__init__, mix_stderr=False)
+    Result.output = property(lambda result: result.stdout + result.stderr)
 
 
 def pytest_addoption(parser):

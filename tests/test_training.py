@@ -75,8 +75,9 @@ def test_complaints():
 def test_a_window_that_nobody_set_fits_the_horizon_whatever_the_history():
     """Of a log of many horizons, and after one stray arrival a century ago."""
     clicks = simulate_campaigns(4000).to_pandas()
-    stray = clicks.iloc[:1].assign(click_time=pd.Timestamp("1900-01-01"), conversion_time=pd.NaT)
-    for frame in (clicks, pd.concat([clicks, stray])):
+    stray = pd.concat([clicks, clicks.iloc[:1]], ignore_index=True)
+    stray.loc[len(clicks), "click_time"], stray.loc[len(clicks), "conversion_time"] = pd.Timestamp("1900-01-01"), pd.NaT
+    for frame in (clicks, stray):
         log = EventLog.from_frame(frame, arrival="click_time", outcome="conversion_time", until="2024-03-01")
         for horizon, longest in (("14d", 10.0), ("12h", 0.5)):
             about = train(log, horizon=horizon, method="tw", l2=1e-3).about

@@ -15,7 +15,7 @@ def random_problem(seed):
     rng = np.random.default_rng(seed)
     n, k, columns = int(rng.integers(1, 60)), int(rng.integers(1, 5)), int(rng.integers(1, 30))
     fields = FieldMatrix(rng.integers(0, columns, (n, k)), columns)
-    csr = sparse.random_array((n, columns), density=0.2, rng=rng, format="csr") * 3.0
+    csr = sparse.random_array((n, columns), density=0.2, random_state=rng, format="csr") * 3.0
     a = rng.uniform(0.05, 1, n) / n
     b = np.where(rng.uniform(size=n) < 0.3, -0.9 * a, rng.uniform(0.05, 1, n) / n)
     if not b.sum() > 0.1 * a.sum():

@@ -227,7 +227,7 @@ def test_wide_sparse_matrix():
     rng = np.random.default_rng(0)
     data = simulate(seed=11, n=2000)
     X = sparse.hstack(
-        [sparse.csr_array(data.X), sparse.random_array((2000, 3000), density=0.002, rng=rng)], format="csr"
+        [sparse.csr_array(data.X), sparse.random_array((2000, 3000), density=0.002, random_state=rng)], format="csr"
     )
     clf = fit("bl", data, X=X, model=LinearModel(l2=L2, tol=1e-13))
     reference = LogisticRegression(C=1 / (2 * L2 * 2000), tol=1e-10, max_iter=10000).fit(X, data.y)

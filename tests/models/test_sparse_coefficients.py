@@ -45,7 +45,7 @@ def test_values_other_than_one_and_empty_rows():
     weights, columns = rng.normal(size=(2, 50)), rng.permutation(10**6)[:50].astype(np.int32)
     rows = SparseRows(0, 0, columns[:0], np.zeros(1, np.int64), None, columns, 10**6)
     coef = SparseCoefficients.of(weights, rows)
-    matrix = sparse.random_array((20, 10**6), density=1e-5, rng=rng, format="csr") + sparse.csr_array(
+    matrix = sparse.random_array((20, 10**6), density=1e-5, random_state=rng, format="csr") + sparse.csr_array(
         (rng.normal(size=30), (rng.integers(0, 20, 30), rng.choice(columns, 30))), shape=(20, 10**6)
     )
     expected = matrix @ coef.dense().T + [0.5, -0.5]
@@ -55,7 +55,7 @@ def test_values_other_than_one_and_empty_rows():
 
 def test_dense_rows_after_a_fit_on_sparse_ones():
     rng = np.random.default_rng(0)
-    X, y = sparse.random_array((400, 2000), density=0.01, rng=rng, format="csr"), rng.integers(0, 2, 400)
+    X, y = sparse.random_array((400, 2000), density=0.01, random_state=rng, format="csr"), rng.integers(0, 2, 400)
     clf = DelayedFeedbackClassifier("bl").fit(X, y)
     assert_allclose(clf.predict_proba(X.toarray()), clf.predict_proba(X), rtol=1e-10)
     assert clf.get_feature_names_out()[-1] == "x1999"  # nothing was hashed

@@ -11,11 +11,11 @@ from typing import IO, Any
 import numba as nb
 import numpy as np
 from numpy.typing import NDArray
-from rich.progress import Progress
 
 from belated.data.ingest import LogWriter
 from belated.data.times import NEVER, TimeColumn
 from belated.features.hashing import MISSING, field_starts, fold, into, mix
+from belated.notices import progress_bar
 from belated.threads import compiled
 from belated.typing import Ints, SmallInts
 
@@ -49,10 +49,9 @@ def ingest_criteo(
     starts = field_starts(CRITEO_FIELDS, seed)
     with (
         LogWriter(out, len(CRITEO_FIELDS), {"n_columns": n_columns}) as writer,
-        Progress(disable=not progress) as bar,
+        progress_bar(f"Reading {Path(path).name} (bytes)", Path(path).stat().st_size, progress) as advance,
         open_text(path) as file,
     ):
-        task = bar.add_task(f"Reading {Path(path).name}", total=Path(path).stat().st_size)
         first_line = 1
         for block in _blocks(file):
             ends = _line_ends(block)
@@ -75,7 +74,7 @@ def ingest_criteo(
                 indices, click, TimeColumn(times[1], times[1] == NEVER, "seconds", False), ("click", "conversion")
             )
             first_line += len(ends)
-            bar.update(task, completed=_position(file))
+            advance(_position(file))
 
 
 def bucket(value: int) -> int:

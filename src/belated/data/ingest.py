@@ -16,7 +16,6 @@ import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from rich.progress import track
 
 from belated.data.log_columns import check_clocks
 from belated.data.times import NEVER, TimeColumn, read_times
@@ -24,6 +23,7 @@ from belated.features.column_encodings import read_numbers
 from belated.features.field_encoder import FieldEncoder
 from belated.features.field_matrix import FIELD_FILES
 from belated.features.quantiles import weighted_quantiles
+from belated.notices import progress_bar
 from belated.tables.frames import require, to_arrow
 from belated.tables.refusal import refuse
 from belated.tables.writing import folder_beside
@@ -80,12 +80,16 @@ def ingest_parquet(
     batches = file.iter_batches(batch_size=_BATCH, columns=[arrival, outcome, *chosen])
     total = -(-file.metadata.num_rows // _BATCH)
     encoder = FieldEncoder(chosen, _edges(file, chosen, numbers, buckets), n_columns, seed, na)
-    with LogWriter(out, len(chosen), encoder.as_plain_data()) as writer:
-        for batch in track(_ahead(batches), f"Reading {Path(path).name}", total=total, disable=not progress):
+    with (
+        LogWriter(out, len(chosen), encoder.as_plain_data()) as writer,
+        progress_bar(f"Reading {Path(path).name}", total, progress) as advance,
+    ):
+        for done, batch in enumerate(_ahead(batches), start=1):
             table = nw.from_native(pa.Table.from_batches([batch]), eager_only=True)
             fields = encoder.transform(table.to_native())
             start, end = (read_times(to_arrow(table, name), name) for name in (arrival, outcome))
             writer.add(fields.indices, start, end, (arrival, outcome))
+            advance(done)
 
 
 def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -29,7 +29,8 @@ class SqlSource(Source):
         return "the query" if self.db is None else f"the query of {Path(self.db).name}"
 
     @cached_property
-    def _relation(self) -> Any:
+    def _opened(self) -> tuple[Any, Any]:
+        """The connection, which a relation does not keep open in every version of DuckDB, and the relation."""
         with needs("sql"):
             import duckdb
         try:
@@ -40,7 +41,11 @@ class SqlSource(Source):
             raise ValueError(f"{self.name}: {first_line(error)}.") from None
         if relation is None:
             raise ValueError(f"{self.name}: gives no table. Begin it with SELECT or FROM.")
-        return relation
+        return connection, relation
+
+    @property
+    def _relation(self) -> Any:
+        return self._opened[1]
 
     @property
     def _place(self) -> tuple[Any, ...]:
