@@ -10,11 +10,11 @@ demo: .venv/.report
 test: lint
 	$(BIN)/pytest -n 2
 
-# The report in a real browser: Debian's Chromium, installed where it is missing, unless CHROMIUM names another one.
-test-browser: .venv/.browser
+# Reports and the site in a real browser: Debian's Chromium, installed where it is missing, unless CHROMIUM names another one.
+test-browser: .venv/.browser docs
 	@test -n "$$CHROMIUM" || command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
 		{ SUDO=$$(test "$$(id -u)" = 0 || echo sudo); $$SUDO apt-get update -q && $$SUDO apt-get install -y -q chromium; }
-	$(BIN)/pytest tests/report --browser-required
+	$(BIN)/pytest tests/report tests/site --browser-required
 
 # Real engines: Dask with worker processes, and Spark with executors on Java 17, installed where there is no Java.
 test-cluster: .venv/.cluster

@@ -37,6 +37,7 @@ extensions = [
     "sphinx_click",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "thumbnails",
 ]
 exclude_patterns = ["_build", "_extensions", "pictures", "gallery/sg_execution_times.rst", "sg_execution_times.rst"]
 suppress_warnings = ["config.cache"]
@@ -110,6 +111,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
+html_context = {"default_mode": "auto"}  # the colours of the reader's own system
 html_theme_options = {
     "header_links_before_dropdown": 6,
     "navbar_align": "left",
