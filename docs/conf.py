@@ -112,6 +112,21 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_context = {"default_mode": "auto"}  # the colours of the reader's own system
+html_sidebars = {
+    name: []
+    for name in (
+        "start",
+        "your-data",
+        "evaluate",
+        "models",
+        "large-logs",
+        "streaming",
+        "theory",
+        "benchmarks",
+        "extend",
+        "pitfalls",
+    )
+}
 html_theme_options = {
     "header_links_before_dropdown": 6,
     "navbar_align": "left",

@@ -1,8 +1,11 @@
-"""docs/forecasting.md and docs/monitoring.md: their programs run as they are, and the file of the site is the one in examples/."""
+"""Pages of the site: their programs run as they are and print what is shown, and the file of a watched site is the one in examples/."""
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,14 @@ ROOT = Path(__file__).parents[1]
 
 def blocks(page, language):
     return re.findall(rf"```{language}\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize("page", ["start.md", "large-logs.md", "evaluate.md", "extend.md"])
+def test_a_page_can_be_typed_from_top_to_bottom_in_an_empty_folder(page, tmp_path):
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    words = [sys.executable, "-W", "error", ROOT / "packaging" / "run_page.py", ROOT / "docs" / page]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "PYTHONWARNINGS": ""})
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("page", ["forecasting.md", "monitoring.md"])

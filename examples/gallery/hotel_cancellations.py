@@ -11,6 +11,7 @@ Cancellation of bookings: real data
 70,557 bookings of two hotels, and for each the date on which it was cancelled, if it was. Which of today's bookings will be cancelled within 90 days?
 """
 
+# sphinx_gallery_thumbnail_path = 'stored/hotel_methods.png'
 import contextlib
 import io
 import sys

@@ -47,14 +47,17 @@ def warn(message: str, category: type[Warning] = UserWarning, stacklevel: int = 
 
 @contextmanager
 def progress_bar(what: str, total: int, show: bool) -> Iterator[Callable[[int], None]]:
-    """A progress bar, and what to call with how much is done; nothing at all where nobody asked."""
-    if not show:
+    """A progress bar, and what to call with how much is done; nothing at all where nobody asked or nobody looks."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not show or not (console.is_terminal or console.is_jupyter):
         yield lambda done: None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, transient=True) as bar:
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield lambda done: bar.update(task, completed=done)
 
