@@ -34,7 +34,9 @@ def compare(log: EventLog) -> str:
 
 def main(folder: Path) -> None:
     """Fits, saves, loads, predicts, and looks ahead."""
-    log = EventLog.from_frame(simulate_clicks(days=60, clicks_per_day=200), arrival="click_time", outcome="conversion_time")
+    log = EventLog.from_frame(
+        simulate_clicks(days=60, clicks_per_day=200), arrival="click_time", outcome="conversion_time"
+    )
     fit(log, "2024-02-12").save(folder / "model.skops")
     clf = load(folder / "model.skops")
     rate = float(clf.predict_proba(log.matured("2024-02-12", "2024-02-19", horizon="14d").X)[:, 1].mean())

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def show_comparison(summary: dict[str, Any]) -> None:
-    from belated.data.durations import duration_text
+    from belated.data.durations import duration_text, in_short
 
     methods = summary["methods"]
     columns = {
@@ -52,7 +52,8 @@ def show_comparison(summary: dict[str, Any]) -> None:
     if summary["train"]:
         out.print(f"Now: {plain(summary['train'])}", soft_wrap=True)
     asked = {**summary["settings"], "window": summary["recommendation"]["window"]}
-    durations = ", ".join(f"{name}={duration_text(asked[name])!r}" for name in ("horizon", "lookback", "window"))
+    forms = {"horizon": duration_text, "lookback": in_short, "window": duration_text}
+    durations = ", ".join(f"{name}={form(asked[name])!r}" for name, form in forms.items())
     advice = summary["recommendation"]
     model = "" if advice["model"] == "linear" else f" model={advice['model']!r},"
     setting = "".join(f", {name}={value:g}" for name, value in advice["setting"].items())
