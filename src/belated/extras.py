@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 
 def how_to_install(*extras: str) -> str:
-    """Until the package is published, a clone is the only place to install it from.
+    """What brings the libraries of extras; pip keeps the belated that is installed, from wherever it came.
 
     >>> how_to_install("report")
-    "in the clone of belated, run pip install '.[report]'"
+    "pip install 'belated[report]'"
     """
-    return f"in the clone of belated, run pip install '.[{','.join(extras)}]'"
+    return f"pip install 'belated[{','.join(extras)}]'"
 
 
 class MissingExtra(ValueError):

@@ -60,6 +60,8 @@ class Command:
             text=True,
             start_new_session=True,
             env=environment,
+            # A shell that runs the tests in the background has them ignore interrupts, and a child inherits that.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             **how,
         )
 
