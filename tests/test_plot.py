@@ -18,6 +18,7 @@ from matplotlib.axes import Axes
 import belated
 from belated import EventLog, LinearModel, diagnose, plot
 from belated.datasets import simulate_campaigns, simulate_scores
+from belated.extras import how_to_install
 
 FORMULA = "$\\frac$"  # as a formula, it cannot be read
 
@@ -153,7 +154,7 @@ def test_what_is_not_there_is_refused(call, message, result, found, monitored):
 def test_without_matplotlib_it_says_how_to_get_it():
     code = "import sys; sys.modules['matplotlib'] = None; import belated; belated.plot.forecast({})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "MissingExtra: this needs matplotlib" in done.stderr and "pip install '.[report]'" in done.stderr
+    assert "MissingExtra: this needs matplotlib" in done.stderr and how_to_install("report") in done.stderr
 
 
 def test_it_is_there_without_being_imported():

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import requires
 
 
 def how_to_install(*extras: str) -> str:
-    """What brings the libraries of extras; pip keeps the belated that is installed, from wherever it came.
+    """What brings the libraries of extras, by their own names: so it is right wherever belated came from, and asks no index for belated.
 
     >>> how_to_install("report")
-    "pip install 'belated[report]'"
+    "pip install 'jinja2>=3.1' 'matplotlib>=3.8.4'"
     """
-    return f"pip install 'belated[{','.join(extras)}]'"
+    of_extras = re.compile(rf"([^;]+);.*extra == ['\"]({'|'.join(extras)})['\"]")
+    found = [of_extras.fullmatch(line) for line in requires("belated") or ()]
+    return " ".join(["pip install", *(f"'{match[1].strip()}'" for match in found if match)])
 
 
 class MissingExtra(ValueError):

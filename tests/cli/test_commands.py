@@ -25,6 +25,7 @@ from belated.cli import main
 from belated.data.durations import DAY
 from belated.datasets import simulate_campaigns
 from belated.evaluation import backtest as backtest_module
+from belated.extras import how_to_install
 from belated.reproduce import toy_campaign
 from belated.training import TrainedModel
 
@@ -404,7 +405,7 @@ def test_compare_says_how_to_train_and_when_there_is_too_little(log, clicks, tmp
 def test_a_report_without_its_libraries_is_refused_at_once(log, tmp_path, monkeypatch):
     monkeypatch.setattr("belated.cli.outputs.find_spec", lambda name: None)
     done = run("compare", log, "--horizon", "10d", "--report", tmp_path / "r.html")
-    assert done.exit_code == 2 and "pip install '.[report]'" in done.stderr
+    assert done.exit_code == 2 and how_to_install("report") in done.stderr
 
 
 def test_reproduce(tmp_path, monkeypatch):
@@ -438,7 +439,7 @@ def test_the_demo_runs_without_the_drawing_libraries(tmp_path, monkeypatch):
     done = run("demo", "--rows", "3000", "--report", tmp_path / "r.html")
     assert done.exit_code == 0, done.stderr
     assert "No report was drawn: that needs matplotlib and jinja2" in done.output.replace("\n", " ")
-    assert "pip install '.[report]'" in done.output.replace("\n", " ") and not (tmp_path / "r.html").exists()
+    assert how_to_install("report") in done.output.replace("\n", " ") and not (tmp_path / "r.html").exists()
 
 
 def test_no_message_sends_people_to_an_index():

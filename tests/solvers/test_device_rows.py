@@ -48,7 +48,7 @@ def test_without_torch(monkeypatch):
     assert resolve_device("auto") == "cpu"
     with pytest.raises(
         ValueError,
-        match=r"device='cuda' needs PyTorch, which is not installed: pip install 'belated\[torch\]'",
+        match=r"device='cuda' needs PyTorch, which is not installed: pip install 'torch>=",
     ):
         resolve_device("cuda")
     with pytest.raises(ValueError, match="device='tpu' is not known; choose 'cpu', 'cuda' or 'auto'"):
