@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import matplotlib
@@ -74,9 +75,9 @@ def draw_failure(axes: Any, results: dict[str, Any], name: str, failing: str) ->
     axes.set_xticks(places, [f"s{k}" for k in places])
     axes.set_xlabel("segment")
     axes.set_ylabel("%")
-    axes.set_ylim(0, 1.3 * max(mine.max(), true.max()))
-    axes.legend(frameon=False, loc="upper left", ncol=2)
-    axes.set_title(f"Where it does worst: {NAMES[failing]}", loc="left", fontweight="bold")
+    axes.set_ylim(0, 1.35 * max(mine.max(), true.max()))
+    axes.legend(frameon=False, loc="upper left", borderaxespad=0)
+    axes.set_title(f"Where it does worst:\n{NAMES[failing]}", loc="left", fontweight="bold")
 
 
 def draw_method(results: dict[str, Any], name: str, file: Path) -> None:
@@ -84,7 +85,7 @@ def draw_method(results: dict[str, Any], name: str, file: Path) -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 3.9), constrained_layout=True, width_ratios=[1.35, 1])
     draw_profile(left, results, name, failing)
     draw_failure(right, results, name, failing)
-    figure.savefig(file)
+    figure.savefig(file, bbox_inches="tight")
     plt.close(figure)
 
 
@@ -102,12 +103,12 @@ def draw_table(results: dict[str, Any], file: Path) -> None:
             text = f"{value:.0f}" if abs(value) >= 10 else f"{value:.2f}"
             color = "white" if shade[row, column] > 0.5 else "black"
             axes.text(column, row, text.replace("-", MINUS), ha="center", va="center", color=color)
-    axes.set_xticks(range(len(scores)), [NAMES[s].replace(" ", "\n", 1) for s in scores])
+    axes.set_xticks(range(len(scores)), [fill(NAMES[s], 11) for s in scores])
     axes.xaxis.tick_top()
     axes.set_yticks(range(len(names)), [names[k] for k in order])
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    figure.savefig(file)
+    figure.savefig(file, bbox_inches="tight")
     plt.close(figure)
 
 

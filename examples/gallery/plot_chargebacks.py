@@ -30,7 +30,8 @@ begin = pd.Timestamp("2024-01-01")
 payments = pd.DataFrame(
     {
         "paid": begin + pd.to_timedelta(day, unit="D"),
-        "chargeback": begin + pd.to_timedelta(np.where(fraud & (delay <= 90), day + delay, np.nan), unit="D"),
+        "chargeback": begin
+        + pd.to_timedelta(np.where(fraud & (delay <= 90), day + delay, np.nan), unit="D"),
         "card": card,
         "country": country,
         "log_amount": np.log(amount).round(2),
@@ -55,17 +56,26 @@ methods = {
 reviewed = np.linspace(0, 0.1, 101)
 figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
 for name, (method, window) in methods.items():
-    clf = DelayedFeedbackClassifier(method, window=window, model=LinearModel(l2=1e-6)).fit_snapshot(snap)
+    clf = DelayedFeedbackClassifier(
+        method, window=window, model=LinearModel(l2=1e-6)
+    ).fit_snapshot(snap)
     p = clf.predict_proba(test.X)[:, 1]
     found = np.cumsum(test.y[np.argsort(-p, kind="stable")]) / test.y.sum()
-    axes.plot(reviewed, [found[max(int(share * len(p)) - 1, 0)] for share in reviewed], label=name)
+    axes.plot(
+        reviewed, [found[max(int(share * len(p)) - 1, 0)] for share in reviewed], label=name
+    )
     virtual = np.asarray(test.X["card"] == "virtual")
     print(
         f"{name:22} finds {found[int(0.02 * len(p))]:4.0%} in the riskiest 2%;"
         f" expects {p.sum():5.1f} chargebacks, {p[virtual].mean():.1%} of virtual cards (true: {test.y[virtual].mean():.1%})"
     )
 axes.axvline(0.02, color="grey", linestyle=":")
-axes.set(xlabel="share of payments reviewed", ylabel="share of chargebacks found", xlim=(0, 0.1), ylim=(0, 1))
+axes.set(
+    xlabel="share of payments reviewed",
+    ylabel="share of chargebacks found",
+    xlim=(0, 0.1),
+    ylim=(0, 1),
+)
 axes.set_title("A new fraud pattern, five weeks old")
 axes.legend()
 plt.show()

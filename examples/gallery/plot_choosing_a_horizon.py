@@ -12,7 +12,9 @@ import numpy as np
 from belated import DelayedFeedbackClassifier, EventLog
 from belated.datasets import simulate_campaigns
 
-log = EventLog.from_frame(simulate_campaigns(), arrival="click_time", outcome="conversion_time", until="2024-03-01")
+log = EventLog.from_frame(
+    simulate_campaigns(), arrival="click_time", outcome="conversion_time", until="2024-03-01"
+)
 horizons = [1, 3, 7, 14, 21, 30]
 arrived, came = log.times  # in microseconds; a negative number where nothing came
 
@@ -24,7 +26,9 @@ snap = log.snapshot("2024-02-15", lookback="40d", horizon="30d")
 clf = DelayedFeedbackClassifier().fit_snapshot(snap)
 incidence = clf.predict_incidence(snap.X, horizons).mean(axis=0)
 for horizon, share in zip(horizons, incidence / incidence[-1], strict=True):
-    print(f"{horizon:3d} days: {share:5.0%} of positives, {60 - horizon} days with final labels")
+    print(
+        f"{horizon:3d} days: {share:5.0%} of positives, {60 - horizon} days with final labels"
+    )
 
 # %%
 # The same model predicts every shorter horizon. Is it right? Compare with clicks of the days after the fit, as far as their labels are final by now.

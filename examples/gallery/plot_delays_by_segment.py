@@ -22,7 +22,8 @@ bought = (rng.uniform(size=n) < rate) & (delay <= 21)
 table = pd.DataFrame(
     {
         "visited": pd.Timestamp("2024-03-01") + pd.to_timedelta(day, unit="D"),
-        "bought": pd.Timestamp("2024-03-01") + pd.to_timedelta(np.where(bought, day + delay, np.nan), unit="D"),
+        "bought": pd.Timestamp("2024-03-01")
+        + pd.to_timedelta(np.where(bought, day + delay, np.nan), unit="D"),
         "customer": np.where(business, "business", "private"),
         "channel": np.where(rate == 0.25, "search", "display"),
     }
@@ -35,8 +36,14 @@ both = pd.DataFrame({"customer": ["business", "private"], "channel": ["search", 
 # What each method believes of a visitor from search, by kind of customer:
 
 methods = ["bl", "rescale", "hazard", "dfm-piecewise"]
-fitted = {m: DelayedFeedbackClassifier(m, window=7.0, model=LinearModel(l2=1e-5)).fit_snapshot(snap) for m in methods}
-believed = pd.DataFrame({name: clf.predict_proba(both)[:, 1] for name, clf in fitted.items()}, index=both["customer"])
+fitted = {
+    m: DelayedFeedbackClassifier(m, window=7.0, model=LinearModel(l2=1e-5)).fit_snapshot(snap)
+    for m in methods
+}
+believed = pd.DataFrame(
+    {name: clf.predict_proba(both)[:, 1] for name, clf in fitted.items()},
+    index=both["customer"],
+)
 search = table["channel"] == "search"
 truth = [bought[search & (table["customer"] == kind)].mean() for kind in both["customer"]]
 print(believed.round(3).assign(truth=np.round(truth, 3)).to_string())

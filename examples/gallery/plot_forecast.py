@@ -11,7 +11,9 @@ import matplotlib.pyplot as plt
 import belated
 from belated.datasets import simulate_clicks
 
-log = belated.EventLog.from_frame(simulate_clicks(60, 400), arrival="click_time", outcome="conversion_time")
+log = belated.EventLog.from_frame(
+    simulate_clicks(60, 400), arrival="click_time", outcome="conversion_time"
+)
 found = belated.forecast(log, horizon="14d", as_of="2024-02-20", group="device", cutoffs=4)
 print(found.verdict)
 
@@ -29,7 +31,9 @@ plt.show()
 
 total = found.total
 low, high = total["bands"]["95%"]
-print(f"to come: {total['to_come']:.0f} (95% band {low:.0f} to {high:.0f}); came: {total['came']:.0f}")
+print(
+    f"to come: {total['to_come']:.0f} (95% band {low:.0f} to {high:.0f}); came: {total['came']:.0f}"
+)
 
 # %%
 # The same was asked at four dates of the past, of this forecast and of the chain ladder, which is what the spreadsheet does:

@@ -33,7 +33,9 @@ plt.show()
 # A **window** is the age from which you take a label for final. Each window misses something:
 
 for window in found.summary()["windows"]:
-    print(f"{window['days']:5.1f} days: {window['positives_lost']:6.1%} of positives come later")
+    print(
+        f"{window['days']:5.1f} days: {window['positives_lost']:6.1%} of positives come later"
+    )
 
 # %%
 # And this is what the diagnosis says in words:

@@ -17,7 +17,9 @@ n = 12_000
 day = np.sort(rng.uniform(0, 365, n))
 large = rng.uniform(size=n) < 0.3
 source = rng.choice(["webinar", "fair", "referral"], n, p=[0.6, 0.25, 0.15])
-margin = -1.9 + np.select([source == "referral", source == "fair"], [1.2, 0.4], 0.0) + 0.3 * large
+margin = (
+    -1.9 + np.select([source == "referral", source == "fair"], [1.2, 0.4], 0.0) + 0.3 * large
+)
 delay = rng.gamma(2.0, np.where(large, 35.0, 9.0))  # 70 days on average, or 18
 won = (rng.uniform(size=n) < 1 / (1 + np.exp(-margin))) & (delay <= 180)
 begin = pd.Timestamp("2024-01-01")
@@ -40,31 +42,36 @@ clf = DelayedFeedbackClassifier(model=LinearModel(l2=1e-5)).fit_snapshot(snap)
 is_open = snap.y == 0
 chance = clf.predict_proba(snap.X[is_open], elapsed=snap.elapsed[is_open])[:, 1]
 when = clf.predict_delay(snap.X[is_open], [0.5])[:, 0]
-table = snap.X[is_open].assign(age=snap.elapsed[is_open].round(), chance=chance.round(3), typical_days=when.round())
+table = snap.X[is_open].assign(
+    age=snap.elapsed[is_open].round(), chance=chance.round(3), typical_days=when.round()
+)
 print(table.sort_values("chance", ascending=False).head(8).to_string(index=False))
 
 # %%
-# The same lead as it waits. A small company that has been silent for six weeks is lost; a large one is not even late.
+# The same lead as it waits: a small company that has been silent for six weeks is lost; a large one is not even late. And is that right? It is known by now what became
+# of the leads that were open that day.
 
 ages = np.linspace(0, 150, 76)
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
 for size in ("small", "large"):
     one = pd.DataFrame({"size": [size] * len(ages), "source": "referral"})
-    left.plot(ages, clf.predict_proba(one, elapsed=ages)[:, 1], label=f"{size} company, referral")
+    left.plot(
+        ages, clf.predict_proba(one, elapsed=ages)[:, 1], label=f"{size} company, referral"
+    )
 left.set(xlabel="days without an answer", ylabel="chance that it is won yet", ylim=(0, None))
 left.set_title("What silence means depends on who is silent")
 left.legend()
 
-# %%
-# Is that right? It is known by now what became of the leads that were open that day.
-
 came = leads.loc[leads["created"] <= today, "won"].notna().to_numpy()[is_open]
-groups = pd.qcut(chance, 8, labels=False, duplicates="drop")
+said = pd.DataFrame({"chance": chance, "came": came})
+said = said.groupby(pd.cut(chance, [0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4])).mean()
 right.plot([0, 0.4], [0, 0.4], color="grey", linestyle=":")
-right.plot(
-    [chance[groups == g].mean() for g in np.unique(groups)], [came[groups == g].mean() for g in np.unique(groups)], "o"
-)
+right.plot(said["chance"], said["came"], "o")
 right.set(xlabel="chance given that day", ylabel="share won since")
 right.set_title("Open leads: what was said, and what came")
 plt.show()
-print(f"open leads: {is_open.sum()}, expected to be won yet: {chance.sum():.0f}, won since: {came.sum()}")
+
+# %%
+print(
+    f"{is_open.sum()} open leads, {chance.sum():.0f} expected to be won yet, {came.sum()} won since"
+)

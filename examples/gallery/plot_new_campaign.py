@@ -23,7 +23,8 @@ converts = rng.uniform(size=n) < rate
 table = pd.DataFrame(
     {
         "clicked": pd.Timestamp("2024-03-01") + pd.to_timedelta(day, unit="D"),
-        "converted": pd.Timestamp("2024-03-01") + pd.to_timedelta(np.where(converts, day + delay, np.nan), unit="D"),
+        "converted": pd.Timestamp("2024-03-01")
+        + pd.to_timedelta(np.where(converts, day + delay, np.nan), unit="D"),
         "campaign": np.array(["a", "b", "c", "d", "e", "new"])[campaign],
     }
 )
@@ -40,7 +41,9 @@ for age in ages:
     today = pd.Timestamp("2024-03-31") + pd.Timedelta(days=age)
     snap = log.snapshot(today, lookback="28d", horizon="14d")
     for name in methods:
-        clf = DelayedFeedbackClassifier(name, window=7.0, model=LinearModel(l2=1e-5)).fit_snapshot(snap)
+        clf = DelayedFeedbackClassifier(
+            name, window=7.0, model=LinearModel(l2=1e-5)
+        ).fit_snapshot(snap)
         believed[name].append(clf.predict_proba(new)[0, 1])
 
 # %%
@@ -50,8 +53,12 @@ figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
 for name in methods:
     axes.plot(ages, believed[name], "o-", label=name)
 axes.axhline(truth, color="black", linestyle="--", label="truth")
-axes.axhline(0.10 * -np.expm1(-14 / 4.0), color="grey", linestyle=":", label="the other campaigns")
-axes.set(xlabel="days since the campaign started", ylabel="believed conversion rate", ylim=(0, 0.5))
+axes.axhline(
+    0.10 * -np.expm1(-14 / 4.0), color="grey", linestyle=":", label="the other campaigns"
+)
+axes.set(
+    xlabel="days since the campaign started", ylabel="believed conversion rate", ylim=(0, 0.5)
+)
 axes.set_title("What each method believes of the new campaign")
 axes.legend(ncol=2)
 plt.show()

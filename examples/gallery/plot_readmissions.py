@@ -31,7 +31,8 @@ begin = pd.Timestamp("2023-01-01")
 stays = pd.DataFrame(
     {
         "discharged": begin + pd.to_timedelta(day, unit="D"),
-        "readmitted": begin + pd.to_timedelta(np.where(readmitted & (delay <= 90), day + delay, np.nan), unit="D"),
+        "readmitted": begin
+        + pd.to_timedelta(np.where(readmitted & (delay <= 90), day + delay, np.nan), unit="D"),
         "ward": ward,
         "age": age,
         "previous_stays": previous,
@@ -48,11 +49,15 @@ test = log.matured(today, today + pd.Timedelta(days=45), horizon="90d")
 
 methods = {"tw": 90.0, "bl": None, "dfm-piecewise": None}
 fitted = {
-    m: DelayedFeedbackClassifier(m, window=w, model=LinearModel(l2=1e-5)).fit_snapshot(snap) for m, w in methods.items()
+    m: DelayedFeedbackClassifier(m, window=w, model=LinearModel(l2=1e-5)).fit_snapshot(snap)
+    for m, w in methods.items()
 }
 groups = (test.X["ward"] + ", " + test.X["protocol"]).to_numpy()
 names = sorted(set(groups))
-rows = {name: {m: clf.predict_proba(test.X)[groups == name, 1].mean() for m, clf in fitted.items()} for name in names}
+rows = {
+    name: {m: clf.predict_proba(test.X)[groups == name, 1].mean() for m, clf in fitted.items()}
+    for name in names
+}
 found = pd.DataFrame(rows).T.assign(truth=[test.y[groups == name].mean() for name in names])
 print(found.round(3).to_string())
 
@@ -70,7 +75,9 @@ for name, clf in fitted.items():
     )
 top = axes.get_xlim()[1]
 axes.plot([0, top], [0, top], color="grey", linestyle=":")
-axes.set(xlabel="predicted risk, by tenths of patients", ylabel="share readmitted within 90 days")
+axes.set(
+    xlabel="predicted risk, by tenths of patients", ylabel="share readmitted within 90 days"
+)
 axes.set_title("Patients of the next six weeks")
 axes.legend()
 plt.show()

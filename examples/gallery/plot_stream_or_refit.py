@@ -13,7 +13,10 @@ from belated import EventLog, replay
 from belated.datasets import simulate_campaigns
 
 log = EventLog.from_frame(
-    simulate_campaigns(30_000), arrival="click_time", outcome="conversion_time", until="2024-03-01"
+    simulate_campaigns(30_000),
+    arrival="click_time",
+    outcome="conversion_time",
+    until="2024-03-01",
 )
 found = replay(
     log,
@@ -28,7 +31,9 @@ found = replay(
 )
 plain = found.summary()
 for name, scores in sorted(plain["methods"].items(), key=lambda item: item[1]["log_loss"]):
-    print(f"{name:14} log loss {scores['log_loss']:.4f}   calibration {scores['calibration_ratio']:.2f}")
+    print(
+        f"{name:14} log loss {scores['log_loss']:.4f}   calibration {scores['calibration_ratio']:.2f}"
+    )
 
 # %%
 # The same week by week, relative to the oracle, which learns from final labels at once.
@@ -36,14 +41,27 @@ for name, scores in sorted(plain["methods"].items(), key=lambda item: item[1]["l
 rows = np.array(plain["steps"]["rows"], dtype=float)
 week = (np.arange(len(rows)) // 28).astype(int)
 figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
-losses = {name: np.array(scores["log_losses"], dtype=float) for name, scores in plain["methods"].items()}
+losses = {
+    name: np.array(scores["log_losses"], dtype=float)
+    for name, scores in plain["methods"].items()
+}
 for name in ("pretrained", "fnw", "hazard-heads", "dfm-piecewise"):
     gap = [
-        np.nansum((losses[name] - losses["oracle"])[week == w] * rows[week == w]) / rows[week == w].sum()
+        np.nansum((losses[name] - losses["oracle"])[week == w] * rows[week == w])
+        / rows[week == w].sum()
         for w in np.unique(week)
     ]
-    axes.plot(np.unique(week) + 1, gap, "o-", label=name + (" (refit each night)" if name == "dfm-piecewise" else ""))
-axes.set(xlabel="week after the warm-up", ylabel="log loss above the oracle", xticks=np.unique(week) + 1)
+    axes.plot(
+        np.unique(week) + 1,
+        gap,
+        "o-",
+        label=name + (" (refit each night)" if name == "dfm-piecewise" else ""),
+    )
+axes.set(
+    xlabel="week after the warm-up",
+    ylabel="log loss above the oracle",
+    xticks=np.unique(week) + 1,
+)
 axes.set_title("What learning at once is worth")
 axes.legend()
 plt.show()

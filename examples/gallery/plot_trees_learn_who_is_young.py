@@ -18,13 +18,16 @@ n = 30_000
 day = np.sort(rng.uniform(0, 45, n))
 version = np.floor(day / 3)  # a new version of the app every three days
 pages, price = rng.geometric(0.3, n), rng.lognormal(3, 0.6, n)
-margin = np.where(price > 15, -3.2, -1.6) + np.where((pages > 2) & (price > 15) & (price < 40), 3.0, 0.0)
+margin = np.where(price > 15, -3.2, -1.6) + np.where(
+    (pages > 2) & (price > 15) & (price < 40), 3.0, 0.0
+)
 converts = rng.uniform(size=n) < 1 / (1 + np.exp(-margin))
 delay = rng.exponential(5.0, n)
 table = pd.DataFrame(
     {
         "clicked": pd.Timestamp("2024-03-01") + pd.to_timedelta(day, unit="D"),
-        "converted": pd.Timestamp("2024-03-01") + pd.to_timedelta(np.where(converts, day + delay, np.nan), unit="D"),
+        "converted": pd.Timestamp("2024-03-01")
+        + pd.to_timedelta(np.where(converts, day + delay, np.nan), unit="D"),
         "version": version,
         "pages": pages,
         "price": price.round(2),
@@ -45,11 +48,14 @@ choices = {
     "trees, soft-labels": ("soft-labels", trees),
 }
 fitted = {
-    name: DelayedFeedbackClassifier(m, window=7.0, model=e).fit_snapshot(snap) for name, (m, e) in choices.items()
+    name: DelayedFeedbackClassifier(m, window=7.0, model=e).fit_snapshot(snap)
+    for name, (m, e) in choices.items()
 }
 for name, clf in fitted.items():
     p = clf.predict_proba(test.X)[:, 1]
-    print(f"{name:22} log loss {log_loss(test.y, p):.4f}   predicted / true rate {p.mean() / test.y.mean():.2f}")
+    print(
+        f"{name:22} log loss {log_loss(test.y, p):.4f}   predicted / true rate {p.mean() / test.y.mean():.2f}"
+    )
 
 # %%
 
@@ -60,8 +66,15 @@ for name in ("trees, bl", "trees, soft-labels"):
     p = fitted[name].predict_proba(rows)[:, 1]
     axes.plot(versions, [p[rows["version"] == v].mean() for v in versions], "o-", label=name)
 final = log.matured("2024-03-07", "2024-04-06", horizon="14d")
-axes.plot(versions, [final.y[final.X["version"] == v].mean() for v in versions], "k--", label="in the end")
-axes.set(xlabel="version of the app (a new one every three days)", ylabel="rate", ylim=(0, None))
+axes.plot(
+    versions,
+    [final.y[final.X["version"] == v].mean() for v in versions],
+    "k--",
+    label="in the end",
+)
+axes.set(
+    xlabel="version of the app (a new one every three days)", ylabel="rate", ylim=(0, None)
+)
 axes.set_title("Trees on labels as they stand learn who is young")
 axes.legend()
 plt.show()

@@ -13,7 +13,9 @@ from sklearn.metrics import log_loss
 from belated import DelayedFeedbackClassifier, EventLog, LinearModel
 from belated.datasets import simulate_campaigns
 
-log = EventLog.from_frame(simulate_campaigns(), arrival="click_time", outcome="conversion_time", until="2024-03-01")
+log = EventLog.from_frame(
+    simulate_campaigns(), arrival="click_time", outcome="conversion_time", until="2024-03-01"
+)
 model = LinearModel(l2=1e-4)
 days = ["2024-01-29", "2024-02-02", "2024-02-06", "2024-02-10"]
 windows = [0.25, 0.5, 1, 2, 4, 7, 10, 14]
@@ -40,8 +42,16 @@ corrected = np.mean([score("dfm-piecewise", None, day) for day in days])
 figure, axes = plt.subplots(figsize=(8, 4), layout="constrained")
 axes.plot(windows, waiting, "o-", label="wait: rows older than the window (tw)")
 axes.axhline(naive, color="tab:red", label="do not wait (bl)")
-axes.axhline(corrected, color="tab:green", label="correct for what is still to come (dfm-piecewise)")
-axes.set(xscale="log", xticks=windows, xticklabels=windows, xlabel="window, days", ylabel="log loss of the next days")
+axes.axhline(
+    corrected, color="tab:green", label="correct for what is still to come (dfm-piecewise)"
+)
+axes.set(
+    xscale="log",
+    xticks=windows,
+    xticklabels=windows,
+    xlabel="window, days",
+    ylabel="log loss of the next days",
+)
 axes.minorticks_off()
 axes.set_title("There is a best window, and a better answer")
 axes.legend()

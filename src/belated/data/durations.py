@@ -148,6 +148,16 @@ def duration_text(days: float) -> str:
     return f"{micros / DAY:.15g}d" if micros > _UNITS["min"][0] else f"{micros / 1e6:.6f}s"
 
 
+def in_words(days: float) -> str:
+    """A number of days in a sentence.
+
+    >>> in_words(14.0), in_words(1), in_words(0.5), in_words(7.161)
+    ('14 days', '1 day', '12 hours', '7.16 days')
+    """
+    number, unit = (days, "day") if days >= 1 else (days * 24, "hour")
+    return f"{number:.3g} {unit}{'' if f'{number:.3g}' == '1' else 's'}"
+
+
 def in_short(days: float) -> str:
     """The same, but where it is long and no whole number of minutes, up to the next whole hour.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from belated.data.durations import DAY, duration_text, is_number, parse_duration
+from belated.data.durations import DAY, in_words, is_number, parse_duration
 from belated.data.event_log import EventLog
 from belated.data.times import parse_instant, show_instant
 from belated.evaluation.column_findings import check_columns
@@ -76,7 +76,7 @@ class Forecast:
         worth = f", worth {show(t['so_far'])} of {what}" if what else ""
         more = f"{show(t['to_come'])} more {f'of {what} ' if what else ''}will come"
         found = (
-            f"Of {counted(t['rows'], 'row')} that arrived in the {duration_text(s['horizon'])} up to {t['as_of']}, {t['positive']:,} are positive so far"
+            f"Of {counted(t['rows'], 'row')} that arrived in the {in_words(s['horizon'])} up to {t['as_of']}, {t['positive']:,} are positive so far"
             f"{worth}. {more} ({level} band {show(low)} to {show(high)})"
         )
         found += f", half of it by {t['half_by']}." if t["half_by"] and t["to_come"] >= 1 else "."
@@ -251,7 +251,7 @@ def _check(rows: KnownRows, now: int, log: EventLog) -> None:
     if not rows.unripe.any():
         last = show_instant(int(rows.arrival.max()), log.clock)
         raise ValueError(
-            f"every row is older than the horizon of {duration_text(rows.horizon)} at {show_instant(now, log.clock)} (the last arrived at {last}), so nothing "
+            f"every row is older than the horizon of {in_words(rows.horizon)} at {show_instant(now, log.clock)} (the last arrived at {last}), so nothing "
             f"is still to come. Forecast from an earlier time with as_of."
         )
     final = rows.y[~rows.unripe]

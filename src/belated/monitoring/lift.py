@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from belated.data.durations import is_number
+from belated.data.durations import in_words, is_number
 from belated.data.event_log import EventLog
 from belated.monitoring.arms import FEWEST, ArmRows
 from belated.monitoring.delay_test import later_than
@@ -57,7 +57,7 @@ class Lift:
         found = [_said(*each, s) for each in zip(self.effects, self.dropped, self.as_they_stand, strict=True)]
         if s["reached"] < s["horizon"]:
             found.append(
-                f"Too few rows are as old as the horizon of {_days(s['horizon'])}, so nothing is decided about the final rate."
+                f"Too few rows are as old as the horizon of {in_words(s['horizon'])}, so nothing is decided about the final rate."
             )
         return " ".join(found)
 
@@ -256,7 +256,7 @@ def _plain_shares(rows: ArmRows, k: int, which: Any, alpha: float) -> dict[str, 
 def _said(effect: dict[str, Any], dropped: dict[str, Any], stands: dict[str, Any], settings: dict[str, Any]) -> str:
     value, low, high = effect["ratio"]
     short = settings["reached"] < settings["horizon"]
-    what = f"rate within {_days(settings['reached'])}" if short else "final rate"
+    what = f"rate within {in_words(settings['reached'])}" if short else "final rate"
     clear = "" if low > 1 or high < 1 else "no clear difference of the "
     said = f"{clear}{what}{',' if clear else ''} {_change(value)} {_between(low, high)}"
     found = f"{effect['arm']} against {effect['control']}: {said}, with {settings['share_in']:.0%} of labels in."
@@ -269,10 +269,6 @@ def _said(effect: dict[str, Any], dropped: dict[str, Any], stands: dict[str, Any
     if value is None:
         return f"{found}; no label is final."
     return f"{found}; final labels alone, {_change(value)} {_between(low, high)}."
-
-
-def _days(days: float) -> str:
-    return f"{days:.3g} days" if days >= 1 else f"{days * 24:.3g} hours"
 
 
 def _change(ratio: float) -> str:
@@ -295,8 +291,8 @@ def _notes(rows: ArmRows, rates: FinalRates, effects: list[dict[str, Any]], sett
     found = ["Intervals and p-values are for one look at a time fixed in advance."]
     if settings["reached"] < settings["horizon"]:
         found.append(
-            f"The horizon is {_days(settings['horizon'])}, and only up to {_days(settings['reached'])} are there {FEWEST} positives in rows as old as that in every arm: rates "
-            f"are those within {_days(settings['reached'])}. The effect on the final rate is the same only if what comes later is in proportion."
+            f"The horizon is {in_words(settings['horizon'])}, and only up to {in_words(settings['reached'])} are there {FEWEST} positives in rows as old as that in every arm: rates "
+            f"are those within {in_words(settings['reached'])}. The effect on the final rate is the same only if what comes later is in proportion."
         )
         changed = [effect["arm"] for effect in effects if effect["delays"] != "unchanged"]
         if changed:
