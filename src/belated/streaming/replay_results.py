@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from belated.data.durations import DAY, duration_text
+from belated.data.durations import DAY, in_words
 from belated.evaluation.intervals import ratio_interval
 from belated.methods import METHODS
 from belated.typing import Floats, Ints
@@ -112,11 +112,13 @@ class Replay:
         if refitted and on_stream:
             one, other = (min(names, key=lambda n: methods[n]["log_loss"]) for names in (on_stream, refitted))
             gain, _ = self.gain_interval(one, other)
-            by = "" if gain is None else f" (95% interval {gain[0]:+.4f} to {gain[1]:+.4f})"
-            better = round(methods[other]["log_loss"] - methods[one]["log_loss"], 4) + 0.0  # not -0.0000
+            better = round(methods[other]["log_loss"] - methods[one]["log_loss"], 4)
             clear = gain is not None and gain[0] * gain[1] > 0
             word = "does not clearly differ from" if not clear else "is better than" if better > 0 else "is worse than"
-            text += f" The best on the stream ({one}) {word} {other} fitted again every {duration_text(self.settings.refit or 1.0)}: its log loss is lower by {better:+.4f}{by}."
+            how, sign = ("lower", 1.0) if better >= 0 else ("higher", -1.0)
+            by = "" if gain is None else " (95% interval {:+.4f} to {:+.4f})".format(*sorted(sign * v for v in gain))
+            every = in_words(self.settings.refit or 1.0).removeprefix("1 ")
+            text += f" The best on the stream ({one}) {word} {other} fitted again every {every}: its log loss is {how} by {abs(better):.4f}{by}."
         return text
 
     def _notes(self) -> list[str]:
