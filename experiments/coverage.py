@@ -20,6 +20,7 @@ from belated import EventLog, LinearModel, forecast, monitor
 from belated.datasets import load_hotel_bookings, simulate_clicks, simulate_scores
 
 DRAWS = 100
+DRAWS_OF_SCORES = 200
 LEVELS = (0.5, 0.8, 0.95)
 NOW = datetime(2024, 3, 31)
 CHANGES = [
@@ -83,7 +84,7 @@ if len(sys.argv) > 1:
 # Simulated scores: 40,000 over 90 days, horizon 30; from day 70 on the rate, the delays or both have changed.
 for changes in CHANGES:
     inside, off = defaultdict(list), defaultdict(list)
-    for seed in range(DRAWS):
+    for seed in range(DRAWS_OF_SCORES):
         scores, outcomes = simulate_scores(40_000, days=120, seed=seed, **changes)
         found = monitor(
             scores.filter(pc.less_equal(scores["scored_at"], NOW)),

@@ -2,7 +2,7 @@
 
 With F the share of positives seen by an age, those of a group may have taken s times as long: F_s(a) = F(a / s) / F(H / s), which is 1 at the horizon H. For a positive with delay d in a row of
 age e, F_s(d) / F_s(e) is then evenly spread between 0 and 1 whatever the rate is, so a change of the delays can be told from one of the rate. How far groups differ is learned from all of them
-(empirical Bayes): where delays have always been the same, a small group is taken to have them too, unless it clearly has others.
+(empirical Bayes): where delays have always been the same, a small group is taken to have them too, unless it clearly has others. F itself is learned from the groups that do not.
 
 What comes after the oldest age of a group nobody has seen. Delays may change there by another factor than before: its logarithm is taken to be off by _UNSEEN times itself, give or take.
 Where delays have not shifted that adds nothing; where they have, intervals become wide, as they should.
@@ -106,10 +106,8 @@ def shifts(measured: list[tuple[float, float]]) -> list[Shift]:
         if not np.isfinite(error):
             found.append(Shift(variance=(1.0 + _UNSEEN**2) * between))
             continue
-        own = between
-        if abs(value) > _CLEARLY * error:
-            own = max(between, value**2 - error**2)
-        share = own / (own + error**2)
+        # Beyond what chance does, shrinking towards all others would hide a part of the change.
+        share = 1.0 if abs(value) > _CLEARLY * error else between / (between + error**2)
         mean, variance = share * value, share * error**2
         found.append(Shift(value, error, mean, variance + _UNSEEN**2 * (mean**2 + variance)))
     return found

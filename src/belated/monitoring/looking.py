@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,12 @@ from belated.monitoring.estimates import Estimate, Figure, estimate
 from belated.monitoring.same_age import same_age
 from belated.monitoring.scored_rows import ScoredRows, period_of
 from belated.tables.refusal import counted
-from belated.typing import Ints
+from belated.typing import Bools, Ints
 
 _FEWEST = 50  # positives to learn delays from
 _SEGMENTS = 200  # the most segments that are looked at
 _ALPHA = 0.01  # of the test for changed delays
+_CLEAR = float(stats.norm.ppf(1 - _ALPHA / 2))
 
 
 @dataclass(frozen=True)
@@ -39,10 +41,28 @@ class Look:
         self.y, self.elapsed = rows.positive, rows.elapsed
         _check_history(rows, int(self.y.sum()))
         self.delay = np.where(self.y, rows.outcome - rows.time, 0) / DAY
-        self.shares = seen_shares(self.delay[self.y], np.minimum(self.elapsed[self.y], rows.days))
-        self.scaled = ScaledDelays(self.shares, rows.days, rows.grid / DAY)
         self.start = period_of(rows.time, size)
+        self.scaled = self._delays_of(self.y)
+        usual = self._usual()
+        if usual is not self.y:
+            self.scaled = self._delays_of(usual)
         self.varied = self._variation()
+
+    def _delays_of(self, positive: Bools) -> ScaledDelays:
+        shares = seen_shares(self.delay[positive], np.minimum(self.elapsed[positive], self.rows.days))
+        return ScaledDelays(shares, self.rows.days, self.rows.grid / DAY)
+
+    def _usual(self) -> Bools:
+        """The positives of periods whose delays have not clearly changed, if they are most of all and old enough to show all delays."""
+        groups = self._periods[1]
+        found = self.y.copy()
+        for group, shift in zip(groups, self._shifts(groups), strict=True):
+            if abs(shift.z) > _CLEAR:
+                found[group] = False
+        left, all_of_them = int(found.sum()), int(self.y.sum())
+        if left == all_of_them or left < max(_FEWEST, all_of_them / 2):
+            return self.y
+        return found if self.elapsed[found].max() >= self.rows.days else self.y
 
     def _variation(self) -> float:
         """By how much days vary more than independent rows would, within a period."""
@@ -75,16 +95,17 @@ class Look:
         return estimate(score, y, elapsed, self.scaled, shift, self.varied)
 
     def by_period(self) -> list[Period]:
-        kinds, groups = self._periods()
+        kinds, groups = self._periods
         found = [self._period(kind, one) for kind, one in zip(kinds, self.estimates(groups), strict=True)]
         return sorted(found, key=lambda one: (one.version, one.start))
 
     def of_period(self, version: str, start: int) -> Estimate:
         """The estimate of one of them."""
-        kinds, groups = self._periods()
+        kinds, groups = self._periods
         wanted = kinds.index((version, start))
         return self._estimate(groups[wanted], self._shifts(groups)[wanted])
 
+    @cached_property
     def _periods(self) -> tuple[list[tuple[str, int]], list[Ints]]:
         """Version and start of each period, and the numbers of its rows."""
         rows = self.rows
@@ -98,7 +119,7 @@ class Look:
     def _period(self, kind: tuple[str, int], one: Estimate) -> Period:
         rows, (version, start) = self.rows, kind
         changed = "unchanged"
-        if abs(one.shift.z) > stats.norm.ppf(1 - _ALPHA / 2):
+        if abs(one.shift.z) > _CLEAR:
             changed = "later" if one.shift.z > 0 else "sooner"
         end = start + self.size
         plain = {

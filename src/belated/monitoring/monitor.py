@@ -179,7 +179,7 @@ def monitor(
         judged=None if judged is None else judged.plain,
         verdict=verdict_on(judged, segments, by, failed, limits),
         failed=failed,
-        delays=delays_in_plain(look.shares, rows),
+        delays=delays_in_plain(look.scaled.shares, rows),
         settings=settings,
         notes=[*left_out, *notes_on(periods, check)],
     )
