@@ -46,6 +46,7 @@ nitpicky = False
 # Markdown
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist", "attrs_block", "attrs_inline"]
 myst_heading_anchors = 3
+smartquotes = False  # options and quotes are to be copied as they are
 myst_links_external_new_tab = False
 
 # Reference

@@ -288,7 +288,11 @@ FITS = {
     ),
     "elapsed that are no numbers": (
         lambda: fit(elapsed=["a"] * 400),
-        "column 'elapsed' must hold numbers or durations, got <U1.",
+        "column 'elapsed': 400 rows are neither a number nor a duration, the first at row 0 (a). Give numbers of days, say.",
+    ),
+    "elapsed of which one is a word": (
+        lambda: fit(elapsed=[*DATA.elapsed[:-1], "soon"]),
+        "column 'elapsed': 1 row is neither a number nor a duration, the first at row 399 (soon).",
     ),
     "negative delay": (lambda: fit(delay=changed(DATA.delay, POSITIVE, -1)), "column 'delay': 1 row is negative"),
     "infinite delay": (lambda: fit(delay=changed(DATA.delay, POSITIVE, np.inf)), "column 'delay': 1 row is infinite"),

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from belated.models.network import NetworkModel
     from belated.monitoring.lift import Lift, lift
     from belated.monitoring.monitor import Monitor, monitor
+    from belated.pages import write_report
     from belated.persistence import load
     from belated.streaming.online_classifier import OnlineClassifier
     from belated.streaming.online_linear import OnlineLinearModel
@@ -99,6 +100,7 @@ _HOMES = {
     "monitor": "monitoring.monitor",
     "replay": "streaming.replay",
     "train": "training",
+    "write_report": "pages",
 }
 
 __all__ = [
@@ -150,6 +152,7 @@ __all__ = [
     "monitor",
     "replay",
     "train",
+    "write_report",
 ]
 
 

@@ -481,12 +481,17 @@ def _log_correction(risk: NonNegativeRisk, margins: Floats, labels: Labels) -> N
 
 def _log(method: Method, labels: Labels) -> None:
     n = len(labels.y)
-    if method.needs_window and labels.window is not None:
+    if method.needs_times and labels.elapsed is None:
+        # No warning of Python's: whoever has final labels has nothing to mend.
+        logger.warning(
+            "%r: %d rows without ages, so all labels count as final and nothing is corrected (pass elapsed= and delay=)",
+            method,
+            n,
+        )
+    elif method.needs_window and labels.window is not None:
         young, late = n - int(labels.mature.sum()), int(labels.late.sum())
         logger.info(
             "%r: window %g, %d rows, %d of them younger, %d positives late", method, labels.window, n, young, late
         )
-    elif method.needs_times and labels.all_final:
-        logger.info("%r: %d rows without times, so all labels count as final and nothing is corrected", method, n)
     else:
         logger.info("%r: %d rows", method, n)

@@ -146,6 +146,9 @@ def _check_state(state: Any) -> None:
 def load(path: str | Path) -> DelayedFeedbackClassifier:
     """Read a classifier that ``save`` or ``belated train`` wrote. No code from the file is run.
 
+    Of a file of ``belated train`` this is the classifier alone, whose ``predict`` gives classes. ``TrainedModel.load`` gives the whole: it takes tables with more columns
+    than it needs, its ``predict`` gives probabilities, and ``about`` says how it came about.
+
     >>> import tempfile, numpy as np
     >>> from belated import DelayedFeedbackClassifier
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 0, 1]

@@ -31,6 +31,16 @@ _FEWEST = 30  # positives, and others, below which a model is hardly one
 class TrainedModel(ModelFile):
     """A fitted classifier with the columns it wants and how it came about: what ``belated train`` writes to a file.
 
+    ``TrainedModel.load(path)`` reads such a file, ``save(path)`` writes one. ``predict`` gives probabilities, of tables that may have more columns than it needs.
+
+    Attributes
+    ----------
+    classifier : DelayedFeedbackClassifier
+    features : dict of str to str
+        The name of each feature column, and its kind.
+    about : dict
+        When it was trained, on how many rows, with which method and setting.
+
     Examples
     --------
     >>> from belated import train
@@ -38,6 +48,12 @@ class TrainedModel(ModelFile):
     >>> trained = train(example_log(), horizon="7d", method="tw")
     >>> trained.features
     {'campaign': 'text', 'device': 'text', 'country': 'text', 'price': 'number'}
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     trained.save(f"{folder}/model.skops")
+    ...     again = TrainedModel.load(f"{folder}/model.skops")
+    >>> again.about["rows"] == trained.about["rows"]
+    True
     """
 
     def require(self, columns: Sequence[str]) -> None:

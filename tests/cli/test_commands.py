@@ -402,6 +402,16 @@ def test_compare_says_how_to_train_and_when_there_is_too_little(log, clicks, tmp
     assert small.exit_code == 0 and "Too little to go by" in small.output
 
 
+def test_a_command_for_a_log_too_short_for_its_horizon_has_neither_lookback_nor_window(log):
+    done = run("compare", log, *QUICK[2:], "--horizon", "35d", "--window", "5d")
+    assert done.exit_code == 0, done.stderr
+    (line,) = (line for line in done.output.splitlines() if line.startswith("Now: belated train"))
+    assert "--lookback" not in line and "--window" not in line
+    assert "With care, for the log is short" in " ".join(done.output.split())
+    longer = run("compare", log, *QUICK)
+    assert "--lookback" in longer.output and "With care" not in longer.output
+
+
 def test_a_report_without_its_libraries_is_refused_at_once(log, tmp_path, monkeypatch):
     monkeypatch.setattr("belated.cli.outputs.find_spec", lambda name: None)
     done = run("compare", log, "--horizon", "10d", "--report", tmp_path / "r.html")

@@ -105,6 +105,27 @@ def test_window_and_unseen_values():
     assert recent["rate_so_far"] < recent["rate_expected"] < 0.5
 
 
+def test_the_quickest_and_the_slowest_value_are_named():
+    n, rng = 20_000, np.random.default_rng(1)
+    start, day, channel = (
+        pd.Timestamp("2024-01-01"),
+        rng.uniform(0, 60, n),
+        rng.choice(["mail", "web", "odd"], n, p=[0.5, 0.499, 0.001]),
+    )
+    wait = rng.exponential(np.where(channel == "mail", 5.0, 1.0))
+    then = (start + pd.to_timedelta(day + wait, "D")).where((rng.uniform(size=n) < 0.3) & (day + wait < 60))
+    frame = pd.DataFrame({"at": start + pd.to_timedelta(day, "D"), "then": then, "channel": channel})
+    d = diagnose(
+        EventLog.from_frame(frame, arrival="at", outcome="then", until=start + pd.Timedelta("60D")),
+        horizon="20d",
+        group="channel",
+    )
+    assert set(d.half_times) == {"mail", "web"}  # some twenty rows of the third tell nothing
+    assert_allclose(d.half_times["web"], np.log(2), rtol=0.1)
+    assert_allclose(d.half_times["mail"], -5 * np.log(1 - 0.5 * (1 - np.exp(-4))), rtol=0.1)
+    assert any("web has its positives soonest" in sentence and "mail latest" in sentence for sentence in d.findings())
+
+
 def test_no_positives():
     frame = pd.DataFrame({"at": ["2024-01-01", "2024-01-05"], "then": [None, None], "x": [1, 2]})
     with pytest.raises(ValueError, match="none of the 2 rows is positive"):

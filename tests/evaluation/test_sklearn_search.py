@@ -11,6 +11,8 @@ from simulate import simulate
 from sklearn import config_context
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 from stubs import FIXED
 
 from belated import DelayedFeedbackClassifier, LinearModel, RiskScorer, TimeBlocks
@@ -97,3 +99,17 @@ def test_a_search_takes_what_serves_rows_left_out(method):
             clf, data.X, data.y, cv=TimeBlocks(), scoring=RiskScorer(), params={**times, "groups": data.elapsed}
         )
     assert np.isfinite(scores["test_score"]).all() and len(scores["test_score"]) == 3
+
+
+def test_a_classifier_at_the_end_of_a_pipeline_is_scored_on_what_it_is_given():
+    data = simulate(seed=3, n=800)
+    times = {"elapsed": data.elapsed, "delay": data.delay}
+    scaler = StandardScaler().fit(data.X)
+    clf = DelayedFeedbackClassifier(horizon=20.0, model=LinearModel(1e-3))
+    alone = clf.fit(scaler.transform(data.X), data.y, **times)
+    score = RiskScorer().score(alone, scaler.transform(data.X), data.y, **times)
+    for steps in ([("scale", scaler)], [("scale", scaler), ("nothing", "passthrough")]):
+        pipe = Pipeline([*steps, ("classify", alone)])
+        assert RiskScorer().score(pipe, data.X, data.y, **times) == score
+    short = Pipeline([("classify", alone)])
+    assert RiskScorer().score(short, scaler.transform(data.X), data.y, **times) == score

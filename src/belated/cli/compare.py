@@ -26,7 +26,6 @@ from belated.models import MODELS, require_installed
 if TYPE_CHECKING:
     from belated.data.event_log import EventLog
 
-_ENOUGH = 200_000  # rows of a log on a cluster that are looked at here
 _ASKED = (
     "horizon",
     "window",
@@ -99,7 +98,8 @@ def compare_command(log: tuple[Path, ...], **options: Any) -> None:
     belated compare clicks.parquet --horizon 30d --models linear,boost --budget 10m
     """
     from belated.cli.open_log import open_log
-    from belated.data.durations import duration_text, in_short, parse_budget
+    from belated.cli.show_results import tested_days
+    from belated.data.durations import parse_budget
 
     for name in options["methods"] or ():
         resolve_method(name)
@@ -115,10 +115,9 @@ def compare_command(log: tuple[Path, ...], **options: Any) -> None:
     def train(summary: dict[str, Any]) -> str:
         """The command that trains what a comparison recommends, on as many days as it tested."""
         advice, same = summary["recommendation"], only(options, (*LOG_OPTIONS, "horizon"))
-        days = {"lookback": in_short(summary["settings"]["lookback"]), "window": duration_text(advice["window"])}
         setting = {name: f"{value:g}" for name, value in advice["setting"].items()}
         model = {} if advice["model"] == "linear" else {"model": advice["model"]}
-        chosen = {"method": advice["method"], **model, **days, **setting, "model_file": "model.skops"}
+        chosen = {"method": advice["method"], **model, **tested_days(summary), **setting, "model_file": "model.skops"}
         return typed_again("train", log, {**same, **chosen})
 
     asked = only(options, _ASKED) | {"cutoffs": cutoffs}
@@ -140,19 +139,13 @@ def compare_log(
     **asked: Any,
 ) -> None:
     """Run a comparison, show it, and write what was asked for; ``train`` gives the command to go on with."""
-    from datetime import timedelta
-
     from belated.cli.show_results import show_comparison
     from belated.evaluation.backtest import backtest
-    from belated.evaluation.diagnosis import diagnose
+    from belated.pages import comparison
 
     result = backtest(log, horizon=horizon, group=group, n_jobs=jobs, **asked)
     with out.status("Adding up"):
-        summary = result.summary()
-        # What is said of delays and columns shows in some of the rows.
-        some = log.sample(min(1.0, _ENOUGH / len(log))).collect() if log.on_cluster else log
-        diagnosis = diagnose(some, horizon=horizon, window=timedelta(days=result.settings.window), group=group)
-    summary |= {"name": name, "command": command, "diagnosis": diagnosis.summary()}
+        summary = comparison(result, name) | {"command": command}
     summary["train"] = None if train is None else train(summary)
     show_comparison(summary)
     if json_file is not None:

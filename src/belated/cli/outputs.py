@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from belated.extras import how_to_install
 
@@ -58,12 +58,9 @@ def may_draw(report: Path | None) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    from belated.tables.writing import write_beside
+    from belated.tables.writing import write_text
 
-    def write(file: IO[bytes]) -> None:
-        file.write(text.encode())
-
-    write_beside(path, write)
+    write_text(path, text)
 
 
 def write_csv(path: Path, rows: list[dict[str, Any]]) -> None:

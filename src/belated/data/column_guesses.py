@@ -9,9 +9,9 @@ import pyarrow as pa
 from belated.tables.frames import is_text
 
 _ARRIVAL = r"(arriv\w*|click\w*|book(ed|ing)\w*|creat\w*|order\w*|purchas\w*|impress\w*|visit\w*|admi\w*|discharg\w*|paid|payment\w*|sign_?up\w*|install\w*)"
-_OUTCOME = r"(outcome\w*|conver\w*|cancel\w*|charge_?back\w*|readmi\w*|return\w*|refund\w*|churn\w*|default\w*|fraud\w*|label\w*)"
-_TIME = r"(_?(time|date|at|on|ts|timestamp|day|datetime))?"
-_SCORED = r"(scored?|predict(ed|ion)?)(?=_)"  # followed by a word for time: a score alone is none
+_OUTCOME = r"(outcome\w*|conver\w*|cancel\w*|charge_?back\w*|readmi\w*|return\w*|refund\w*|churn\w*|default\w*|fraud\w*|label\w*|(closed[_ ]?)?won)"
+_TIME = r"([_ -]?(time|date|at|on|ts|timestamp|day|datetime))?"
+_SCORED = r"(scored?|predict(ed|ion)?)(?=[_ -])"  # followed by a word for time: a score alone is none
 
 
 def time_like_names(names: list[str]) -> list[str]:
@@ -29,6 +29,8 @@ def guess_columns(table: pa.Table) -> dict[str, str]:
 
     >>> guess_columns(pa.table({"click_time": ["2024-01-01"], "converted_at": ["2024-01-02"], "campaign": ["a"]}))
     {'arrival': 'click_time', 'outcome': 'converted_at'}
+    >>> guess_columns(pa.table({"Created Date": ["2024-01-01"], "Closed Won Date": ["2024-01-02"]}))
+    {'arrival': 'Created Date', 'outcome': 'Closed Won Date'}
     """
     found = {}
     for role, words in (("arrival", _ARRIVAL), ("outcome", _OUTCOME), ("scoring", _SCORED)):

@@ -159,13 +159,14 @@ def in_words(days: float) -> str:
 
 
 def in_short(days: float) -> str:
-    """The same, but where it is long and no whole number of minutes, up to the next whole hour.
+    """The same, but where it is long and no whole number of days or few hours, up to the next tenth of a day.
 
-    >>> in_short(7.161), in_short(7.0)
-    ('172h', '7d')
+    >>> in_short(7.161), in_short(7.0), in_short(1636 / 24), in_short(36 / 24)
+    ('7.2d', '7d', '68.2d', '36h')
     """
     text = duration_text(days)
-    return f"{math.ceil(days * 24)}h" if days > 1 and "." in text else text
+    short = "." not in text and (text.endswith("d") or days < 3)
+    return text if short or days <= 1 else f"{math.ceil(days * 10 - 1e-9) / 10:g}d"
 
 
 def _hint(value: Any, name: str) -> str:

@@ -33,6 +33,20 @@ class Labels:
     """Labels and times of n samples, all arrays of shape (n,). Make one with :func:`check_labels`, which checks them.
 
     ``elapsed`` and ``delay`` are None where the caller gave none: every label then counts as final.
+
+    Attributes
+    ----------
+    y : array of bool
+        Positive by now, and within the horizon.
+    weight : array
+        Sample weights; ``total`` is their sum, and ``mature_total`` that of mature rows.
+    elapsed, delay : array or None
+        Age now; delay where positive, else NaN.
+    window, horizon : float or None
+    mature, early, late : array of bool
+        At least a window old; of these, positive a window ago already; positive now and not then.
+    rewound_age : array
+        The age a window ago; meaningful for mature rows.
     """
 
     y: Bools
@@ -168,6 +182,15 @@ def _check_delays(delay: Floats, labels: Labels, positive: Any) -> None:
         refuse(delay > horizon + slack, "delay", "{count} larger than the horizon", delay, beyond)
 
 
+def _number(value: Any) -> float | None:
+    """A float, NaN where the value is missing, None where it is something else."""
+    if value is None or type(value).__name__ == "NAType":
+        return np.nan
+    with suppress(TypeError, ValueError):
+        return float(value)
+    return None
+
+
 def _column(values: Any, name: str, n: int) -> Floats:
     """Numbers as they are, durations as days."""
     array = np.asarray(values)
@@ -177,9 +200,11 @@ def _column(values: Any, name: str, n: int) -> Floats:
         )
     if array.dtype.kind == "m":
         array = np.where(np.isnat(array), np.nan, array / np.timedelta64(1, "D"))
-    if array.dtype == object:
-        with suppress(TypeError, ValueError):
-            array = np.array([np.nan if value is None else float(value) for value in array])
+    if array.dtype.kind in "OU" and array.ndim == 1:
+        numbers = [_number(value) for value in array]
+        strange = np.array([number is None for number in numbers], dtype=bool)
+        refuse(strange, name, "{count} neither a number nor a duration", array, "Give numbers of days, say.")
+        array = np.array(numbers, dtype=np.float64)
     if array.dtype.kind not in "iufb":
         raise ValueError(f"column {name!r} must hold numbers or durations, got {array.dtype}.")
     if array.shape != (n,):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -31,6 +32,7 @@ _MATTERS = 0.05  # smaller changes of the rate (relative) or of the delay curve 
 _MOST_VALUES = 20
 _KNOWS = " seems to know the outcome"
 _FEWEST = 200  # rows that a value needs in each half to be tested
+_FEWEST_POSITIVE = 50  # positives of a value, from which on it has a delay of its own
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ class Diagnosis:
     changes: dict[str, Change]
     unseen: dict[str, float]
     group: str | None
+    half_times: dict[str, float]  # of values of the group with enough positives: the age by which half have come
     history: float
     columns: list[ColumnFinding]
     correction_below: (
@@ -123,6 +126,14 @@ class Diagnosis:
                     f"Of the positives by then, half come within {a:.3g} days among the earlier and {b:.3g} among the later arrivals: "
                     f"delays {'have changed' if self.change.delay_changed else 'have not clearly changed'}."
                 )
+        if len(self.half_times) > 1:
+            soon, late = (
+                min(self.half_times, key=self.half_times.__getitem__),
+                max(self.half_times, key=self.half_times.__getitem__),
+            )
+            found.append(
+                f"Of the values of {self.group}, {soon} has its positives soonest, half within {self.half_times[soon]:.3g} days, and {late} latest, half within {self.half_times[late]:.3g}."
+            )
         changed = [name for name, c in self.changes.items() if c.rate_changed or c.delay_changed]
         if self.group is not None:
             found.append(
@@ -164,6 +175,7 @@ class Diagnosis:
             "watched_to": self.watched_to,
             "change": None if self.change is None else change(self.change),
             "group": self.group,
+            "half_times": self.half_times,
             "changes": {name: change(c) for name, c in self.changes.items()},
             "unseen": self.unseen,
             "history": self.history,
@@ -231,6 +243,7 @@ def diagnose(
         changes={} if group is None else _changes(snap, group, usable, recent, watched_to),
         unseen=_unseen(snap, days),
         group=group,
+        half_times={} if group is None else _half_times(snap, group),
         history=float(elapsed.max()),
         columns=examine_columns(log, limit),
         correction_below=_correction_below(len(elapsed), int((elapsed >= days).sum())),
@@ -286,20 +299,31 @@ def _change(delay: Floats, early: Bools, recent: Bools, watched_to: float) -> Ch
     )
 
 
-def _changes(snap: Snapshot, group: str, usable: Bools, recent: Bools, watched_to: float) -> dict[str, Change]:
+def _values(snap: Snapshot, group: str) -> Iterator[tuple[str, Bools]]:
+    """The values of a group and which rows have each, the most frequent first."""
     if isinstance(snap.X, FieldMatrix):
         raise ValueError(f"group={group!r}: a log of hashed fields has no named columns.")
     table = open_table(snap.X, "the log")
     require(table, [group], "the log")
     code = as_text(table, group).dictionary_encode()
     names, code = code.dictionary.to_pylist(), np.asarray(code.indices)
-    found = {}
     for k in np.argsort(-np.bincount(code), kind="stable")[:_MOST_VALUES]:
-        mine = code == k
+        yield str(names[k]), code == k
+
+
+def _half_times(snap: Snapshot, group: str) -> dict[str, float]:
+    """For each value with enough positives, the age by which half of them come."""
+    enough = [(name, mine) for name, mine in _values(snap, group) if snap.y[mine].sum() >= _FEWEST_POSITIVE]
+    return {name: delay_curve(snap.elapsed[mine], snap.delay[mine], snap.horizon).age_of(0.5) for name, mine in enough}
+
+
+def _changes(snap: Snapshot, group: str, usable: Bools, recent: Bools, watched_to: float) -> dict[str, Change]:
+    found = {}
+    for name, mine in _values(snap, group):
         halves = usable & ~recent & mine, usable & recent & mine
         change = _change(snap.delay, *halves, watched_to)
         if change is not None and min(change.rows) >= _FEWEST:
-            found[str(names[k])] = change
+            found[name] = change
     p = [value for c in found.values() for value in (c.rate_p, 1.0 if c.delay_p is None else c.delay_p)]
     corrected = iter(_holm(np.array(p)))
     return {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from belated.data.durations import DAY
+from belated.data.durations import DAY, in_words
 from belated.data.labels import check_labels
 from belated.evaluation.cross_validation import Choice, choose_setting
 from belated.evaluation.fitting import value_of
@@ -150,11 +150,10 @@ def recommend(backtest: Backtest) -> Recommendation:
     losses = losses_by_cutoff(backtest)
     fit = CrossFit.of(losses)
     best, bl, oracle = fit.best, losses["bl"], losses["oracle"]
-    gap_is_real = _gap_is_real(bl, oracle)
-    closed, interval = share_of_gap(losses, fit) if gap_is_real else (None, None)
+    closed, interval = share_of_gap(losses, fit) if _gap_is_real(bl, oracle) else (None, None)
     sure, par = confidence_in_gain(losses, fit), fit.on_a_par()
     tested = sum(len(c.y) for c in backtest.cutoffs), sum(int(c.y.sum()) for c in backtest.cutoffs)
-    why = _why(fit, bl, oracle, closed, interval, sure, par, tested)
+    why = _short_of_history(backtest) + _why(fit, bl, oracle, closed, interval, sure, par, tested)
     pair, value = backtest.pairs[best], _value_now(backtest, best)
     setting = {} if pair.model.setting is None or value is None else {pair.model.setting: value}
     return Recommendation(
@@ -170,6 +169,17 @@ def recommend(backtest: Backtest) -> Recommendation:
         sure,
         par,
         why,
+    )
+
+
+def _short_of_history(backtest: Backtest) -> str:
+    """A warning where no fit has seen a delay as long as the horizon."""
+    lookback, horizon = backtest.settings.lookback, backtest.settings.horizon
+    if lookback > horizon:
+        return ""
+    return (
+        f"With care, for the log is short: each fit knew only {in_words(lookback)} of it, and outcomes come within {in_words(horizon)}, so nobody knew of the late ones. "
+        f"With all of the log the order may be another. "
     )
 
 
@@ -222,10 +232,12 @@ def _why(
         small = _is_small(bl, oracle)
         says = "Late labels cost next to nothing here" if small else "What late labels cost here is within noise"
         gain = "no more" if small else "to be seen: take more cut-offs"
+        others = [name for name in par if name != best]
+        same = f" Not clearly worse: {', '.join(others[:4])}." if others else ""
         return (
             f"{says}: {past}, taking them as they stand (bl) has a log loss of {bl.mean():.4f}, and knowing "
             f"them all (oracle) would have given {oracle.mean():.4f}{_range(bl - oracle)}. "
-            f"{'Stay with bl.' if best == 'bl' else f'{best} has {own:.4f}, the lowest of {len(fit.names)}; its gain is {gain}.'}"
+            f"{'Stay with bl.' if best == 'bl' else f'{best} has {own:.4f}, the lowest of {len(fit.names)}; its gain is {gain}.'}{same}"
         )
     if fit.names == ["bl"]:
         return f"Only bl was tried: {past} its log loss is {bl.mean():.4f}; knowing all labels would have given {oracle.mean():.4f}."

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import BaseCrossValidator
+from sklearn.pipeline import Pipeline
 
 from belated.data.stretches import stretch_of_rows
 from belated.typing import Bools
@@ -58,8 +59,7 @@ class RiskScorer(BaseEstimator):
     """Minus the method's own risk of rows left out, for ``GridSearchCV(scoring=RiskScorer())``.
 
     No labels need be final for it. It compares settings of one method: do not search over methods with it, for their risks are different
-    things and the lowest says nothing. With
-    scikit-learn's metadata routing it asks for ``elapsed`` and ``delay``:
+    things and the lowest says nothing. The classifier may be the last step of a pipeline. With scikit-learn's metadata routing it asks for ``elapsed`` and ``delay``:
 
     >>> from sklearn import config_context
     >>> from sklearn.model_selection import GridSearchCV
@@ -81,6 +81,9 @@ class RiskScorer(BaseEstimator):
 
     def score(self, estimator: Any, X: Any, y: Any, *, elapsed: Any = None, delay: Any = None) -> float:
         """Minus the risk, so that higher is better."""
+        if isinstance(estimator, Pipeline):
+            X = estimator[:-1].transform(X) if len(estimator) > 1 else X
+            estimator = estimator[-1]
         return -float(estimator.risk(X, y, elapsed=elapsed, delay=delay))
 
     def __call__(self, *arguments: Any, **more: Any) -> float:

@@ -44,6 +44,17 @@ class Method(BaseEstimator):
     """One correction for late labels. A subclass says what it needs and returns a :class:`~belated.risks.base.Risk`.
 
     Without times every label is final, and a method that needs times is regularised logistic regression.
+
+    Attributes
+    ----------
+    needs_window, needs_delay : bool
+        What must be known of labels; checked, in words, before anything is fitted.
+    rewinds : bool
+        Whether it sets the clock back by the window, so that the history must be two windows long.
+    has_auxiliary_fits, has_teacher : bool
+        Whether it asks its ``learner`` for fits of other targets, or for a linear model of another method.
+    has_groups, has_delay_law : bool
+        Whether rows occur in groups of ages; whether its link knows how many positives are still to come.
     """
 
     needs_window: ClassVar[bool] = False

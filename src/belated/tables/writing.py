@@ -57,6 +57,13 @@ def write_table(table: pa.Table, path: str | Path, kind: str | None = None, deli
     write_beside(path, write)
 
 
+def write_text(path: str | Path, text: str) -> None:
+    def write(file: IO[bytes]) -> None:
+        file.write(text.encode())
+
+    write_beside(path, write)
+
+
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
     """JSON has no word for what is no number."""
     return {
