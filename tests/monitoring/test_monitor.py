@@ -275,3 +275,66 @@ def test_no_positives_at_all_where_many_were_expected(tables):
     some = outcomes.filter(pc.less(outcomes["converted_at"], datetime(2024, 3, 18)))
     found = monitor(scores, some, until=NOW, **ASK, fail_on="calibration=0.9..1.1", lags=())
     assert "no positives yet, where" in found.verdict and not found.ok
+
+
+@pytest.mark.parametrize("how", ["steps", "cubes"])
+def test_scores_of_the_wrong_shape_do_not_hide_behind_their_own_errors(tables, how):
+    """What is expected of such rows by the ratio of their week may be far above 1; days then only seem to vary."""
+    scores, outcomes = tables
+    p = scores["p"].to_numpy()
+    wrong = np.where(p > 0.5, 1.0, 0.0) if how == "steps" else p**3
+    found = monitor(changed(scores, "p", wrong), outcomes, **ASK, fail_on="calibration=0.9..1.1", lags=())
+    assert found.settings["variation"] < 2 and not found.ok
+    varied = [monitor(*simulate_scores(40_000, uneven=u), **ASK, lags=()).settings["variation"] for u in (0.0, 0.15)]
+    assert varied[0] < 1.4 and varied[1] > 2
+
+
+def test_a_segment_that_lost_its_outcomes_is_the_most_striking(tables):
+    scores, outcomes = tables
+    recent = scores.filter(pc.greater(scores["scored_at"], datetime(2024, 3, 1)))
+    lost = recent.filter(pc.equal(recent["segment"], "partner"))["id"]
+    kept = outcomes.filter(pc.invert(pc.is_in(outcomes["id"], lost)))
+    found = monitor(scores, kept, by="segment", until=NOW, **ASK, lags=())
+    first = found.segments[0]
+    assert first["segment"] == "partner" and first["adjusted_p"] < 1e-9 and first["calibration"][1] > 1
+    assert "most clearly partner (no positives at all)" in found.verdict
+
+
+@pytest.mark.slow
+def test_segments_that_are_right_are_seldom_striking():
+    """Small ones too: at most one in twenty draws has any of 100 segments that seems off."""
+    seeming = 0
+    for seed in range(60):
+        scores, outcomes = simulate_scores(30_000, seed=seed)
+        shops = pa.array([f"{k}" for k in np.random.default_rng(seed).integers(0, 100, len(scores))])
+        found = monitor(scores.append_column("shop", shops), outcomes, by="shop", **ASK, lags=())
+        seeming += found.segments[0]["adjusted_p"] < 0.05
+    assert stats.binom.sf(seeming - 1, 60, 0.05) > 1e-3
+
+
+@pytest.mark.parametrize("wrong", ["a", "b"])
+def test_every_version_in_use_is_judged(tables, wrong):
+    scores, outcomes = tables
+    mine = np.arange(len(scores)) % 3 == 0
+    version = np.where(mine, wrong, "b" if wrong == "a" else "a")
+    doubled = changed(scores, "p", np.where(mine, 0.5, 1.0) * scores["p"].to_numpy())
+    both = changed(doubled, "version", version)
+    found = monitor(both, outcomes, by="segment", version="version", fail_on="calibration=0.8..1.25", **ASK)
+    assert found.judged["version"] == wrong and f"version {wrong}" in found.failed[0] and len(found.failed) == 1
+    assert f"(version {wrong}): predictions" in found.verdict and "is not clearly off" in found.verdict
+    assert {row["version"] for row in found.segments} == {"a", "b"} == {row["version"] for row in found.check}
+    assert found.segments[0]["version"] == wrong
+
+
+def test_a_version_that_began_today_is_said_to_be_too_new(tables):
+    scores, outcomes = tables
+    newest = pc.if_else(pc.greater(scores["scored_at"], datetime(2024, 3, 30, 12)), "new", "old")
+    found = monitor(changed(scores, "version", newest), outcomes, version="version", until=NOW, **ASK, lags=())
+    assert found.judged["version"] == "old" and "Version new is too new to be judged." in found.verdict
+
+
+def test_segments_that_are_too_many_are_counted(tables):
+    scores, outcomes = tables
+    many = scores.append_column("shop", pa.array([f"{k % 230}" for k in range(len(scores))]))
+    found = monitor(many, outcomes, by="shop", **ASK, lags=())
+    assert len(found.segments) == 200 and "30 segments with the fewest rows" in found.notes[0]

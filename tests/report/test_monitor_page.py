@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+from datetime import datetime
 
+import pyarrow.compute as pc
 import pytest
 from pages import (
     EVIL,
@@ -19,6 +21,7 @@ from pages import (
 
 from belated.datasets import simulate_scores
 from belated.monitoring.monitor import monitor
+from belated.monitoring.verdicts import finding
 from belated.report.monitor_page import render_monitor
 
 METRICS = ("rate", "log_loss", "brier", "auc", "oe")
@@ -91,7 +94,7 @@ def emptied(summary, but=()):
 def test_gaps_in_the_data_are_no_problem(summary, but, one_width):
     other = emptied(summary, but)
     assert "<svg" in render_monitor(other)
-    other |= {"judged": None, "failed": [], "segments": [], "check": []}
+    other |= {"judged": None, "headline": finding(None), "failed": [], "segments": [], "check": []}
     page = render_monitor(other)
     assert "nothing can be said yet" in page
 
@@ -101,7 +104,18 @@ def test_intervals_may_have_no_end(summary, one_width):
     for row in open_ended["periods"]:
         row["rate"][2] = row["calibration"][2] = None
     open_ended["judged"]["calibration"] = [1.2, 1.1, None]
+    open_ended["headline"] = finding(open_ended["judged"])
     assert "nothing is clear about the predictions" in render_monitor(open_ended)
+
+
+def test_the_headline_says_what_the_verdict_says(no_pictures):
+    scores, outcomes = simulate_scores(20_000)
+    some = outcomes.filter(pc.less(outcomes["converted_at"], datetime(2024, 3, 18)))
+    columns = {"key": "id", "time": "scored_at", "score": "p", "outcome": "converted_at", "horizon": "30d"}
+    found = monitor(scores, some, until=datetime(2024, 3, 31), lags=(), **columns)
+    page = render_monitor({**found.summary(), "name": "scores", "command": ""})
+    assert found.headline.startswith("no positives yet, where") and found.headline in found.verdict
+    assert f"scores: {found.headline}" in page
 
 
 def test_one_version_and_times_that_are_no_dates(summary, one_width):

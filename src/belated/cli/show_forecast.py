@@ -23,7 +23,7 @@ def show_forecast(summary: dict[str, Any]) -> None:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:,.1f}"
+    return f"{value:,.0f}" if abs(value) >= 100 or float(value).is_integer() else f"{value:,.1f}"
 
 
 def _band(bands: dict[str, list[float]]) -> list[str]:

@@ -30,6 +30,8 @@ def show_monitor(summary: dict[str, Any]) -> None:
 
 def _figure(value: list[float | None], form: str) -> str:
     middle, low, high = ("" if number is None else form.format(number) for number in value)
+    if low and not middle:
+        return f"over {low}"
     return f"{middle} ({low} to {high})" if low and high else middle
 
 
@@ -52,14 +54,17 @@ def _periods(summary: dict[str, Any]) -> Table:
 
 def _segments(summary: dict[str, Any]) -> Table:
     table = Table(title=f"By {plain(summary['settings']['by'])}, rows that are not final")
-    table.add_column(plain(summary["settings"]["by"]))
+    versions = summary["settings"]["version"] is not None
+    for heading in (plain(summary["settings"]["by"]), *(["version"] if versions else [])):
+        table.add_column(heading)
     for heading in ("rows", "labels in", *(name for name, _ in _COLUMNS.values()), "p, for their number"):
         table.add_column(heading, justify="right")
     for row in summary["segments"][:_MOST]:
         figures = [_figure(row[key], form) for key, (_, form) in _COLUMNS.items()]
         style = "bold red" if row["adjusted_p"] < 0.05 else ""
         about = (f"{row['rows']:,}", f"{row['share_in']:.0%}")
-        table.add_row(plain(row["segment"]), *about, *figures, f"{row['adjusted_p']:.2g}", style=style)
+        named = (plain(row["segment"]), *([plain(str(row["version"]))] if versions else []))
+        table.add_row(*named, *about, *figures, f"{row['adjusted_p']:.2g}", style=style)
     return table
 
 

@@ -252,7 +252,7 @@ def _check(rows: KnownRows, now: int, log: EventLog) -> None:
         last = show_instant(int(rows.arrival.max()), log.clock)
         raise ValueError(
             f"every row is older than the horizon of {in_words(rows.horizon)} at {show_instant(now, log.clock)} (the last arrived at {last}), so nothing "
-            f"is still to come. Forecast from an earlier time with as_of."
+            f"is still to come. Forecast from an earlier time (as_of=, or --as-of)."
         )
     final = rows.y[~rows.unripe]
     if len(final) and final.all():

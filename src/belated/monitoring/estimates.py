@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 from belated.monitoring.delay_shifts import ScaledDelays, Shift
 from belated.typing import Bools, Floats
 
 LEAST = 0.05  # of positives seen; younger rows are left out, since 1 / F varies too much
+_JUDGED = 5  # positives, or as many expected, from which on chance is told
 _BINS = 40  # of ages, for the error of F
 _STEP = 0.1  # of log s, for how F moves with it
 FIGURES = ("rate", "log_loss", "brier", "auc", "oe")
@@ -52,6 +53,7 @@ class Estimate:
     final: bool
     shift: Shift
     figures: dict[str, Figure]
+    chance: float = 1.0  # that positives are as far from what was expected, or further, if scores are right
 
     def as_plain_data(self) -> dict[str, Any]:
         names = ("rows", "too_young", "positive", "expected", "share_in", "final")
@@ -78,10 +80,12 @@ def estimate(
     young = n - int(old.sum())
     if young:
         q, y, elapsed, seen = q[old], y[old], elapsed[old], seen[old]
-    figures = dict.fromkeys(FIGURES, NOTHING)
+    figures, chance = dict.fromkeys(FIGURES, NOTHING), 1.0
     if len(q):
-        figures = _figures(q, y, seen, _Delays(elapsed, seen, scaled, shift), varied, level)
-    return Estimate(n, young, positive, expected, share, final, shift, figures)
+        delays = _Delays(elapsed, seen, scaled, shift)
+        counted = _Counted.of(q, y, seen, delays, varied)
+        figures, chance = _figures(q, y, seen, delays, counted, varied, level), counted.chance
+    return Estimate(n, young, positive, expected, share, final, shift, figures, chance)
 
 
 class _Delays:
@@ -105,7 +109,40 @@ class _Delays:
         return sampled + float(moved @ self.slope) ** 2 * self.variance if self.variance > 0 else sampled
 
 
-def _figures(q: Floats, y: Bools, seen: Floats, delays: _Delays, varied: float, level: float) -> dict[str, Figure]:
+@dataclass(frozen=True)
+class _Counted:
+    """Positives, as many as scores and delays promise by now, and the variance of their number if the scores are right."""
+
+    positive: int
+    expected: float
+    variance: float
+
+    @classmethod
+    def of(cls, q: Floats, y: Bools, seen: Floats, delays: _Delays, varied: float) -> _Counted:
+        by_now = q * seen
+        expected = max(float(by_now.sum()), 1e-9)  # scores may all be 0
+        variance = varied * float(by_now @ (1.0 - by_now)) + delays.variance_of(by_now)
+        return cls(int(y.sum()), expected, max(variance, 1e-9 * expected))
+
+    @property
+    def chance(self) -> float:
+        """Both tails of a Poisson number, of which one stands for as many positives as give it the variance."""
+        if max(self.expected, self.positive) < _JUDGED:
+            return 1.0
+        each = self.variance / self.expected
+        number, mean = self.positive / each, self.expected / each
+        above = special.gammainc(number, mean) if self.positive else 1.0
+        return float(min(1.0, 2.0 * min(above, special.gammaincc(number + 1.0, mean))))
+
+    @property
+    def most_times(self) -> float:
+        """As many times what was expected as still leaves a chance of one in forty to see none."""
+        return float(-np.log(0.025) * self.variance / self.expected**2)
+
+
+def _figures(
+    q: Floats, y: Bools, seen: Floats, delays: _Delays, counted: _Counted, varied: float, level: float
+) -> dict[str, Figure]:
     n, z = len(q), float(stats.norm.ppf(0.5 + level / 2))
     r = y / seen
     safe = np.clip(q, 1e-15, 1 - 1e-15)
@@ -131,7 +168,7 @@ def _figures(q: Floats, y: Bools, seen: Floats, delays: _Delays, varied: float, 
         "brier": plain(float((q**2 + r * (1 - 2 * q)).mean()), error(q**2, 1 - 2 * q)),
         "auc": _area(q, r, rate, error, z),
     }
-    found["oe"] = _observed_over_expected(q, y, seen, delays, varied, positive)
+    found["oe"] = _observed_over_expected(q * seen, y, delays, counted, varied, positive)
     return found
 
 
@@ -160,12 +197,12 @@ def _area(q: Floats, r: Floats, rate: float, error: Any, z: float) -> Figure:
     return Figure(value, low_value, high_value, scaled)
 
 
-def _observed_over_expected(q: Floats, y: Bools, seen: Floats, delays: _Delays, varied: float, positive: Any) -> Figure:
-    by_now = q * seen
-    expected = max(float(by_now.sum()), 1e-9)  # scores may all be 0
-    ratio = float(y.sum()) / expected
+def _observed_over_expected(
+    by_now: Floats, y: Bools, delays: _Delays, counted: _Counted, varied: float, positive: Any
+) -> Figure:
+    ratio = counted.positive / counted.expected
     if not ratio > 0:
-        return Figure(0.0, 0.0, float(-np.log(0.025) / expected), None)  # of a Poisson number that was 0
-    rows = varied * float(((y - ratio * by_now) ** 2).sum()) / (ratio * expected) ** 2
-    figure: Figure = positive(ratio, float(np.sqrt(rows + delays.variance_of(-by_now / expected))))
+        return Figure(0.0, 0.0, counted.most_times, None)
+    rows = varied * float(((y - ratio * by_now) ** 2).sum()) / (ratio * counted.expected) ** 2
+    figure: Figure = positive(ratio, float(np.sqrt(rows + delays.variance_of(-by_now / counted.expected))))
     return figure

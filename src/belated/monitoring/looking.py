@@ -66,18 +66,21 @@ class Look:
 
     def _variation(self) -> float:
         """By how much days vary more than independent rows would, within a period."""
-        seen = self.scaled.at(np.minimum(self.elapsed, self.rows.days), 0.0)
-        by_now = self.rows.score * seen
+        by_now = self.rows.score * self.scaled.at(np.minimum(self.elapsed, self.rows.days), 0.0)
         period = (self.start - self.start[0]) // self.size * len(self.rows.versions) + self.rows.version
-        ratio = np.bincount(period, self.y) / np.maximum(np.bincount(period, by_now), 1e-300)
-        p = np.minimum(ratio[period] * by_now, 1.0)
+
+        def per_period(over: Any, under: Any) -> Any:
+            return (np.bincount(period, over) / np.maximum(np.bincount(period, under), 1e-100))[period]
+
+        # Scores may be far off: what is expected is scaled to what came, and rows vary by as much as they do.
+        expected = per_period(self.y, by_now) * by_now
+        variance = per_period((self.y - expected) ** 2, expected) * expected
         day = (self.rows.time - self.rows.time[0]) // min(DAY, self.size)
-        happened, expected, variance = (np.bincount(day, w) for w in (self.y, p, p * (1.0 - p)))
-        enough = expected >= 5
-        freedom = int(enough.sum()) - len(np.unique(period))
-        if freedom < 5:
-            return 1.0
-        return max(1.0, float(((happened - expected)[enough] ** 2 / variance[enough]).sum() / freedom))
+        by_day = [np.bincount(day, weights) for weights in (self.y, expected, variance)]
+        happened, expected, variance = (sums[by_day[1] >= 5] for sums in by_day)
+        freedom = len(expected) - len(np.unique(period))
+        over = (happened - expected) ** 2 / np.maximum(variance, 1e-9 * expected)
+        return max(1.0, float(over.sum() / freedom)) if freedom >= 5 else 1.0
 
     def estimates(self, groups: list[Ints]) -> list[Estimate]:
         """Of groups of rows, given by their numbers; delays of each may be their own."""
@@ -97,7 +100,7 @@ class Look:
     def by_period(self) -> list[Period]:
         kinds, groups = self._periods
         found = [self._period(kind, one) for kind, one in zip(kinds, self.estimates(groups), strict=True)]
-        return sorted(found, key=lambda one: (one.version, one.start))
+        return sorted(found, key=lambda one: (one.start, one.version))
 
     def of_period(self, version: str, start: int) -> Estimate:
         """The estimate of one of them."""
@@ -136,27 +139,28 @@ class Look:
         }
         return Period(version, start, one, changed, plain)
 
-    def by_segment(self) -> list[dict[str, Any]]:
-        """Of rows that are not final, of the newest version; the most striking first."""
-        rows = self.rows
-        newest = rows.version[-1]
-        recent = np.flatnonzero((self.elapsed < rows.days) & (rows.version == newest))
+    def by_segment(self, versions: list[str]) -> tuple[list[dict[str, Any]], int]:
+        """Of rows that are not final, of the versions given, the most striking first; and how many segments have too few rows to be among them."""
+        rows, many = self.rows, len(self.rows.segments)
+        wanted = np.isin(rows.version, [rows.versions.index(version) for version in versions])
+        recent = np.flatnonzero((self.elapsed < rows.days) & wanted)
         if not len(recent):
-            return []
-        kinds, groups = _groups(rows.segment[recent])
+            return [], 0
+        kinds, groups = _groups(rows.version[recent].astype(np.int64) * many + rows.segment[recent])
         order = np.argsort([-len(group) for group in groups], kind="stable")[:_SEGMENTS]
         estimates = self.estimates([recent[groups[k]] for k in order])
-        found, p = [], []
-        for k, one in zip(order, estimates, strict=True):
-            oe = one.figures["oe"]
-            sure = oe.value is not None and oe.value > 0 and oe.error is not None and one.expected >= 5
-            p.append(2 * float(stats.norm.sf(abs(np.log(oe.value)) / oe.error)) if sure else 1.0)  # type: ignore[arg-type]
-            plain = one.as_plain_data() | {"calibration": _inverse(oe).as_plain_data()}
-            found.append({"segment": rows.segments[int(kinds[k])], **plain})
-        adjusted = stats.false_discovery_control(p) if p else []
-        for row, value in zip(found, adjusted, strict=True):
-            row["adjusted_p"] = float(value)
-        return sorted(found, key=lambda row: (row["adjusted_p"], -row["rows"]))
+        adjusted = stats.false_discovery_control([one.chance for one in estimates])
+        found = [
+            {
+                "segment": rows.segments[int(kinds[k]) % many],
+                "version": rows.versions[int(kinds[k]) // many] or None,
+                **one.as_plain_data(),
+                "calibration": _inverse(one.figures["oe"]).as_plain_data(),
+                "adjusted_p": float(p),
+            }
+            for k, one, p in zip(order, estimates, adjusted, strict=True)
+        ]
+        return sorted(found, key=lambda row: (row["adjusted_p"], -row["rows"])), len(groups) - len(order)
 
 
 def _groups(code: Ints) -> tuple[Ints, list[Ints]]:

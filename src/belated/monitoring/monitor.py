@@ -17,7 +17,15 @@ from belated.monitoring.limits import parse_limits
 from belated.monitoring.looking import Look
 from belated.monitoring.own_past import own_past
 from belated.monitoring.scored_rows import ScoredRows
-from belated.monitoring.verdicts import broken_limits, judged_period, notes_on, verdict_on
+from belated.monitoring.verdicts import (
+    broken_limits,
+    finding,
+    is_off,
+    judged_period,
+    notes_on,
+    verdict_on,
+    versions_in_use,
+)
 from belated.notices import logger
 
 
@@ -32,13 +40,15 @@ class Monitor:
         (value, low, high) of ``rate``, ``log_loss``, ``brier``, ``auc``, ``oe`` (observed over expected) and ``calibration`` (predicted over actual). ``delays`` says
         whether positives come sooner or later than usual. ``same_age`` compares with earlier periods cut at the same age, which assumes nothing.
     segments : list of dict
-        With ``by``: the same for each segment of the rows that are not final yet, the most striking first; ``adjusted_p`` is corrected for their number.
+        With ``by``: the same for each segment of the rows that are not final yet, of each version in use, the most striking first; ``adjusted_p`` is corrected
+        for their number.
     check : list of dict
         What the monitor would have said of periods that are final now, some days after each, and the truth.
     judged : dict or None
-        The period that the verdict is about.
+        The period that the verdict is about. Each version that gave scores in the newest period is judged by the newest period of its own of which enough is known;
+        one that breaks a limit, or is clearly off, goes before one that does not.
     failed : list of str
-        The limits of ``fail_on`` that are clearly broken.
+        The limits of ``fail_on`` that are clearly broken, by any version in use.
 
     Examples
     --------
@@ -57,6 +67,7 @@ class Monitor:
     segments: list[dict[str, Any]]
     check: list[dict[str, Any]]
     judged: dict[str, Any] | None
+    headline: str
     verdict: str
     failed: list[str]
     delays: dict[str, Any]
@@ -70,7 +81,19 @@ class Monitor:
 
     def summary(self) -> dict[str, Any]:
         """Everything as plain data, for JSON and reports."""
-        names = ("verdict", "ok", "failed", "judged", "periods", "segments", "check", "delays", "settings", "notes")
+        names = (
+            "headline",
+            "verdict",
+            "ok",
+            "failed",
+            "judged",
+            "periods",
+            "segments",
+            "check",
+            "delays",
+            "settings",
+            "notes",
+        )
         return {name: getattr(self, name) for name in names}
 
 
@@ -152,15 +175,22 @@ def monitor(
     size = parse_duration(period, "period", log.clock)
     look = Look(rows, size)
     periods = look.by_period()
-    segments = [] if by is None else look.by_segment()
+    in_use = versions_in_use(periods)
+    segments, small = ([], 0) if by is None else look.by_segment(in_use)
     check = own_past(
         rows,
         size,
         [parse_duration(lag, "lags", log.clock) for lag in ([lags] if isinstance(lags, str) else lags)],
         periods,
     )
-    judged = judged_period(periods)
-    failed = [] if judged is None else broken_limits(judged, limits)
+    judged, broken = [], {}
+    for name in in_use:
+        newest = judged_period(periods, name)
+        if newest is not None:
+            judged.append(newest)
+            broken[name] = broken_limits(newest, limits)
+    judged.sort(key=lambda one: (not broken[one.version], not is_off(one)))
+    failed = [text for one in judged for text in broken[one.version]]
     settings = {
         "horizon": rows.days,
         "period": size / DAY,
@@ -176,12 +206,13 @@ def monitor(
         periods=[one.plain for one in periods],
         segments=segments,
         check=check,
-        judged=None if judged is None else judged.plain,
-        verdict=verdict_on(judged, segments, by, failed, limits),
+        judged=judged[0].plain if judged else None,
+        headline=finding(judged[0].plain if judged else None).partition(" (")[0],
+        verdict=verdict_on(judged, [name for name in in_use if name not in broken], segments, by, failed, bool(limits)),
         failed=failed,
         delays=delays_in_plain(look.scaled.shares, rows),
         settings=settings,
-        notes=[*left_out, *notes_on(periods, check)],
+        notes=[*left_out, *notes_on(periods, check, small)],
     )
 
 

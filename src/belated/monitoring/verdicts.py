@@ -14,16 +14,23 @@ JUDGED = 20  # positives, or as many expected so far, from which on a period is 
 _CLOSE = 0.25  # intervals that reach further from 1 say little
 
 
-def judged_period(periods: list[Period]) -> Period | None:
-    """The newest period of the newest version of which enough is known."""
+def versions_in_use(periods: list[Period]) -> list[str]:
+    """Those that gave scores in the newest period, the one with the most of them first."""
     if not periods:
-        return None
-    newest = max(periods, key=lambda one: one.start).version
-    mine = [one for one in periods if one.version == newest]
+        return []
+    newest = max(one.start for one in periods)
+    mine = [one for one in periods if one.start == newest]
+    return [one.version for one in sorted(mine, key=lambda one: -one.estimate.rows)]
+
+
+def judged_period(periods: list[Period], version: str) -> Period | None:
+    """The newest period of a version of which enough is known."""
     enough = [
         one
-        for one in mine
-        if one.estimate.share_in >= LEAST and max(one.estimate.expected, one.estimate.positive) >= JUDGED
+        for one in periods
+        if one.version == version
+        and one.estimate.share_in >= LEAST
+        and max(one.estimate.expected, one.estimate.positive) >= JUDGED
     ]
     return max(enough, key=lambda one: one.start) if enough else None
 
@@ -37,59 +44,104 @@ def broken_limits(judged: Period, limits: list[Limit]) -> list[str]:
             is_now, low, high = (
                 "?" if end is None else f"{end:.3g}" for end in (figure.value, figure.low, figure.high)
             )
+            version = f", version {judged.version}" if judged.version else ""
             found.append(
-                f"{limit}: {limit.name} is {is_now} (95% interval {low} to {high}) for {judged.plain['period']}"
+                f"{limit}: {limit.name} is {is_now} (95% interval {low} to {high}) for {judged.plain['period']}{version}"
             )
     return found
 
 
-def verdict_on(
-    judged: Period | None, segments: list[dict[str, Any]], by: str | None, failed: list[str], limits: list[Limit]
-) -> str:
-    if judged is None:
-        advice = " No limit could be checked." if limits else ""
-        return f"No period has the {JUDGED} positives that a judgement needs: nothing can be said yet. Take a longer period.{advice}"
-    p = judged.plain
-    name = _name(p)
-    value, low, high = (None if v is None else v - 1.0 for v in p["calibration"])
-    if not p["positive"]:
-        said = f"no positives yet, where {p['expected']:.0f} were expected"
-    elif value is None or low is None or high is None:
-        said = "nothing is clear about the predictions"
-    elif low > 0 or high < 0:
-        ends = sorted((abs(low), abs(high)))
-        said = f"predictions {abs(value):.0%} too {'high' if value > 0 else 'low'} ({ends[0]:.0%} to {ends[1]:.0%})"
+def finding(plain: dict[str, Any] | None) -> str:
+    """What is to be said of the predictions of a period, in a few words."""
+    if plain is None:
+        return "nothing can be said yet"
+    value, low, high = (None if v is None else v - 1.0 for v in plain["calibration"])
+    if not plain["positive"]:
+        return f"no positives yet, where {plain['expected']:.0f} were expected"
+    if value is None or low is None or high is None:
+        return "nothing is clear about the predictions"
+    if low > 0 or high < 0:
         if value < -0.9:
-            said = f"predictions less than a tenth of what comes (predicted over actual {value + 1:.2g})"
-    elif low < -_CLOSE or high > 1 / (1 - _CLOSE) - 1:
-        said = f"too little is known to tell predictions from right ones (predicted over actual {value + 1:.2f}, {low + 1:.2f} to {high + 1:.2f})"
-    else:
-        said = f"predictions agree with what comes (predicted over actual {value + 1:.2f}, {low + 1:.2f} to {high + 1:.2f})"
-    delays = {
-        "unchanged": "delays unchanged",
-        "later": "positives come later than usual",
-        "sooner": "positives come sooner than usual",
-    }
-    labels = "all labels in" if judged.estimate.final else f"{p['share_in']:.0%} of labels in"
-    found = f"{name}: {said}, with {labels}; {delays[p['delays']]}."
+            return f"predictions less than a tenth of what comes (predicted over actual {value + 1:.2g})"
+        ends = sorted((abs(low), abs(high)))
+        return f"predictions {abs(value):.0%} too {'high' if value > 0 else 'low'} ({ends[0]:.0%} to {ends[1]:.0%})"
+    between = f"(predicted over actual {value + 1:.2f}, {low + 1:.2f} to {high + 1:.2f})"
+    if low < -_CLOSE or high > 1 / (1 - _CLOSE) - 1:
+        return f"too little is known to tell predictions from right ones {between}"
+    return f"predictions agree with what comes {between}"
+
+
+def is_off(judged: Period) -> bool:
+    """Whether its predictions are clearly wrong."""
+    _, low, high = judged.plain["calibration"]
+    return (low is not None and low > 1) or (high is not None and high < 1)
+
+
+def verdict_on(
+    judged: list[Period],
+    unknown: list[str],
+    segments: list[dict[str, Any]],
+    by: str | None,
+    failed: list[str],
+    limited: bool,
+) -> str:
+    """Of the period that matters most, first in ``judged``; of other versions in use, among them the ``unknown`` ones; of segments and limits."""
+    said = [_sentence(judged[0]), *_others(judged[1:], unknown)] if judged else [_NOTHING]
+    if limited and not judged:
+        said.append("No limit could be checked.")
     striking = [row for row in segments if row["adjusted_p"] < 0.05]
     if striking:
-        row = striking[0]
-        off = row["calibration"][0]
-        how = "no positives at all" if off is None else f"{abs(off - 1):.0%} too {'high' if off > 1 else 'low'}"
-        found += f" {counted(len(striking), 'value')} of {by} {'is' if len(striking) == 1 else 'are'} off, most clearly {row['segment']} ({how})."
+        are = "is" if len(striking) == 1 else "are"
+        said.append(f"{counted(len(striking), 'value')} of {by} {are} off, most clearly {_most_clearly(striking[0])}.")
     if failed:
-        found += f" Broken: {'; '.join(failed)}."
+        said.append(f"Broken: {'; '.join(failed)}.")
+    return " ".join(said)
+
+
+_NOTHING = (
+    f"No period has the {JUDGED} positives that a judgement needs: nothing can be said yet. Take a longer period."
+)
+_DELAYS = {
+    "unchanged": "delays unchanged",
+    "later": "positives come later than usual",
+    "sooner": "positives come sooner than usual",
+}
+
+
+def _sentence(judged: Period) -> str:
+    p = judged.plain
+    labels = "all labels in" if judged.estimate.final else f"{p['share_in']:.0%} of labels in"
+    version = f" (version {p['version']})" if p["version"] else ""
+    return f"From {p['period']} to {p['end']}{version}: {finding(p)}, with {labels}; {_DELAYS[p['delays']]}."
+
+
+def _others(judged: list[Period], unknown: list[str]) -> list[str]:
+    found = []
+    off, agree = ([one.version for one in judged if is_off(one) is wrong] for wrong in (True, False))
+    for versions, what in ((off, "clearly off as well"), (agree, "not clearly off"), (unknown, "too new to be judged")):
+        if versions:
+            found.append(f"{_named(versions)} {'is' if len(versions) == 1 else 'are'} {what}.")
     return found
 
 
-def _name(plain: dict[str, Any]) -> str:
-    version = f" (version {plain['version']})" if plain["version"] else ""
-    return f"From {plain['period']} to {plain['end']}{version}"
+def _named(versions: list[str], most: int = 3) -> str:
+    if len(versions) > most:
+        return f"{len(versions)} more versions"
+    return f"Version{'s' if len(versions) > 1 else ''} {' and '.join(versions)}"
 
 
-def notes_on(periods: list[Period], check: list[dict[str, Any]]) -> list[str]:
+def _most_clearly(row: dict[str, Any]) -> str:
+    off = row["calibration"][0]
+    how = "no positives at all" if off is None else f"{abs(off - 1):.0%} too {'high' if off > 1 else 'low'}"
+    version = f"version {row['version']}, " if row["version"] else ""
+    return f"{row['segment']} ({version}{how})"
+
+
+def notes_on(periods: list[Period], check: list[dict[str, Any]], small: int) -> list[str]:
+    """What a reader should know; ``small`` segments were not looked at."""
     found = []
+    if small:
+        found.append(f"{counted(small, 'segment')} with the fewest rows: not looked at.")
     young = sum(one.estimate.too_young for one in periods)
     if young:
         found.append(

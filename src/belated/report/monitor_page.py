@@ -10,13 +10,13 @@ from belated.report.delay_pictures import paint_seen
 from belated.report.drawing import Chart, add_legend, draw, draw_figure
 from belated.report.monitor_pictures import (
     CLEAR,
-    MOST_SEGMENTS,
     NAMES,
     checked_periods,
     paint_check,
     paint_metric,
     paint_segments,
     paint_share_in,
+    shown_segments,
 )
 from belated.report.palette import IN_PAGE
 from belated.report.template import fill
@@ -27,18 +27,7 @@ _QUALITY = ("log_loss", "auc", "brier")
 
 def render_monitor(summary: dict[str, Any]) -> str:
     """A self-contained page of HTML for the summary of a monitor, with its ``name`` and ``command``."""
-    return fill("monitor.html", summary, _charts(summary), headline=_headline(summary["judged"]), clear=CLEAR)
-
-
-def _headline(judged: dict[str, Any] | None) -> str:
-    if judged is None:
-        return "nothing can be said yet"
-    value, low, high = judged["calibration"]
-    if value is None or low is None or high is None:
-        return "nothing is clear about the predictions"
-    if low > 1 or high < 1:
-        return f"predictions are {abs(value - 1):.0%} too {'high' if value > 1 else 'low'}"
-    return "predictions agree with what comes"
+    return fill("monitor.html", summary, _charts(summary), clear=CLEAR)
 
 
 def _charts(summary: dict[str, Any]) -> dict[str, Chart]:
@@ -48,7 +37,7 @@ def _charts(summary: dict[str, Any]) -> dict[str, Chart]:
         found["calibration"] = _by_period(
             summary, "calibration", _said_of(judged, "calibration", ".2f", "Predicted over actual"), 3.3, wide=True
         )
-        segments = any(row["calibration"][0] is not None for row in summary["segments"])
+        segments = shown_segments(summary)
         found["rate"] = _by_period(
             summary, "rate", _said_of(judged, "rate", ".1%", "The final rate"), wide=not segments
         )
@@ -90,7 +79,7 @@ def _segments(summary: dict[str, Any]) -> Chart:
     rows, by = summary["segments"], summary["settings"]["by"]
     off = [row for row in rows if row["adjusted_p"] < CLEAR]
     title = f"{len(off)} of {len(rows)} values of {by} {'is' if len(off) == 1 else 'are'} clearly off"
-    shown = min(len([row for row in rows if row["calibration"][0] is not None]), MOST_SEGMENTS)
+    shown = len(shown_segments(summary))
     text = f"Predicted over actual positives by {by}, of rows that are not final, with 95% intervals; the most striking on top."
     if shown < len(rows):
         text += f" {shown} of {len(rows)}."

@@ -113,18 +113,26 @@ def paint_share_in(axes: Any, summary: dict[str, Any], look: Palette, **style: A
 
 def paint_segments(axes: Any, summary: dict[str, Any], look: Palette, **style: Any) -> None:
     """Predicted over actual by segment, the most striking on top."""
-    rows = [row for row in summary["segments"] if row["calibration"][0] is not None][:MOST_SEGMENTS]
-    place = name_rows(axes, [row["segment"] for row in rows])
+    rows = shown_segments(summary)
+    several = len({row["version"] for row in rows}) > 1
+    place = name_rows(axes, [f"{row['segment']} ({row['version']})" if several else row["segment"] for row in rows])
     value, low, high = figures(rows, "calibration")
     clear = np.array([row["adjusted_p"] < CLEAR for row in rows], dtype=bool)
+    none = np.isnan(value)  # no positives yet: more than the lower end
     for some, colour, label in ((clear, look.bad, "clearly off"), (~clear, look.muted, "not clearly off")):
         if some.any():
             ends = lengths(value[some], low[some], high[some])
             how = {"fmt": "o", "markersize": 5, "elinewidth": 1.2, "color": colour, "label": label, **style}
             axes.errorbar(value[some], place[some], xerr=ends, **how)
+            axes.plot(low[some & none], place[some & none], ">", markersize=6, color=colour)
     axes.axvline(1.0, color=look.ink, linewidth=1, zorder=1)
     axes.set_xlabel(NAMES["calibration"])
     set_ratios(axes.xaxis, *span_of(rows, "calibration"))
+
+
+def shown_segments(summary: dict[str, Any]) -> list[dict[str, Any]]:
+    """Those that a picture has room for, of which something is known."""
+    return [row for row in summary["segments"] if row["calibration"][1] is not None][:MOST_SEGMENTS]
 
 
 def paint_check(axes: Any, summary: dict[str, Any], look: Palette, **style: Any) -> None:
