@@ -7,8 +7,17 @@ import pandas as pd
 
 from belated import EventLog
 
+START = pd.Timestamp("2024-01-01")
 
-def simulated_log(seed=0, n=3000, days=60.0, after=14.0, mean=4.0, rate=0.3, uneven=0.0, until=None):
+
+def simulated_log(seed=0, after=14.0, until=None, days=60.0, **how):
+    """A log of the frame below, known up to ``after`` days after its last arrival, or ``until`` an instant."""
+    end = START + pd.to_timedelta(days + after, "D")
+    frame = simulated_frame(seed, days=days, **how)
+    return EventLog.from_frame(frame, arrival="arrived", outcome="turned", until=end if until is None else until)
+
+
+def simulated_frame(seed=0, n=3000, days=60.0, mean=4.0, rate=0.3, uneven=0.0):
     """Arrivals over ``days``; delays exponential, longer for kind b, none above 13 days. ``uneven`` is how much the log odds of days differ."""
     rng = np.random.default_rng(seed)
     arrival = np.sort(rng.uniform(0, days, n))
@@ -17,10 +26,8 @@ def simulated_log(seed=0, n=3000, days=60.0, after=14.0, mean=4.0, rate=0.3, une
     positive = rng.uniform(size=n) < 1 / (1 + np.exp(-odds))
     mean = mean * (1 + kind)
     delay = -mean * np.log1p(-rng.uniform(size=n) * -np.expm1(-13.0 / mean))  # exponential, cut at 13 days
-    start = pd.Timestamp("2024-01-01")
     frame = pd.DataFrame(
-        {"kind": np.where(kind, "b", "a"), "revenue": value, "arrived": start + pd.to_timedelta(arrival, "D")}
+        {"kind": np.where(kind, "b", "a"), "revenue": value, "arrived": START + pd.to_timedelta(arrival, "D")}
     )
     frame["turned"] = (frame["arrived"] + pd.to_timedelta(delay, "D")).where(positive)
-    end = start + pd.to_timedelta(days + after, "D")
-    return EventLog.from_frame(frame, arrival="arrived", outcome="turned", until=end if until is None else until)
+    return frame

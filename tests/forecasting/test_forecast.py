@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from simulated_logs import simulated_log
+from simulated_logs import simulated_frame, simulated_log
 
 from belated import EventLog, LinearModel, forecast
 
@@ -32,8 +32,19 @@ def test_sums_agree_with_each_other(found):
 def test_the_history_ends_with_what_there_is_so_far(found):
     values = [row["cumulated"] for row in found.history]
     assert values == sorted(values) and values[-1] == found.total["so_far"]
-    assert found.history[-1]["day"] == "2024-03-01" and len({row["day"] for row in found.history}) == len(values)
+    assert found.history[-1]["day"] == "2024-02-29" and len({row["day"] for row in found.history}) == len(values)
     assert 1 < len(values) <= 15
+
+
+@pytest.mark.parametrize("now", ["2024-02-10", "2024-02-10 09:30"])
+def test_the_history_counts_what_there_was_by_the_end_of_each_day(now):
+    now, frame = pd.Timestamp(now), simulated_frame()
+    mine = (frame["arrived"] <= now) & (frame["arrived"] > now - pd.Timedelta("14D"))
+    history = forecast(simulated_log(), cutoffs=0, **{**QUICK, "as_of": now, "method": "chain-ladder"}).history
+    assert len(history) > 10
+    for row in history:
+        end = min(pd.Timestamp(row["day"]) + pd.Timedelta("1D"), now)
+        assert row["cumulated"] == (mine & (frame["turned"] <= end)).sum(), row
 
 
 def test_bands_lie_within_each_other(found):
@@ -80,6 +91,23 @@ def test_the_chain_ladder_is_the_one_of_spreadsheets():
     found = forecast(log, horizon="14d", as_of=now, method="chain-ladder", cutoffs=0)
     assert found.total["to_come"] == pytest.approx(ladder_by_hand(frame, now), rel=1e-9)
     assert [row["day"] for row in found.by_outcome][:2] == ["2024-02-21", "2024-02-22"]
+
+
+@pytest.mark.parametrize("mean", [0.5, 2.0, 6.0])
+def test_the_chain_ladder_is_right_on_average_within_a_day_too(mean):
+    """Rows of a cohort differ in age; each positive counts for all of them, not for those of its age."""
+    came, said = 0.0, 0.0
+    for seed in range(6):
+        rng, n = np.random.default_rng(seed), 20_000
+        arrived = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.sort(rng.uniform(0, 40, n)), "D")
+        delay = -mean * np.log1p(-rng.uniform(size=n) * -np.expm1(-13.0 / mean))
+        turned = pd.Series(arrived + pd.to_timedelta(delay, "D")).where(rng.uniform(size=n) < 0.2)
+        log = EventLog.from_frame(
+            pd.DataFrame({"arrived": arrived, "turned": turned}), arrival="arrived", outcome="turned"
+        )
+        total = forecast(log, horizon="13d", as_of="2024-01-25 12:00", method="chain-ladder", cutoffs=0).total
+        came, said = came + total["came"], said + total["to_come"]
+    assert said / came == pytest.approx(1.0, abs=4 / np.sqrt(came) + 0.02)
 
 
 def test_nothing_from_the_future_and_no_order_of_rows():
@@ -235,3 +263,30 @@ def test_a_log_of_positives_alone_is_refused():
     log = EventLog.from_frame(frame, arrival="arrived", outcome="turned")
     with pytest.raises(ValueError, match="rows that are final is positive: there are no negatives"):
         forecast(log, horizon="5d", as_of="2024-01-21")
+
+
+def test_the_unit_of_a_value_does_not_matter():
+    frame, found = simulated_frame(), []
+    for unit in (1.0, 1e-6, 1e6):
+        frame["price"] = frame["revenue"] * unit
+        other = EventLog.from_frame(frame, arrival="arrived", outcome="turned", until="2024-03-15")
+        one = forecast(other, value="price", cutoffs=3, **{**QUICK, "method": "chain-ladder"})
+        ends = np.array([row["bands"]["95%"] for row in [one.total, *one.by_outcome]]) / unit
+        found.append((ends, one.errors["forecast"]["total"], one.settings["drift"]))
+    for ends, error, drift in found[1:]:
+        assert ends == pytest.approx(found[0][0]) and (error, drift) == pytest.approx(found[0][1:])
+
+
+def test_a_value_that_a_few_rows_lack_is_asked_for():
+    frame = daily()
+    frame["price"] = 10.0
+    known = EventLog.from_frame(frame, arrival="booked", outcome="gone")
+    forecast(known, value="price", horizon="14d", as_of="2024-02-15", cutoffs=0)
+    row = int(np.flatnonzero(frame["gone"].isna())[3])
+    frame.loc[row, "price"] = np.nan
+    some = EventLog.from_frame(frame, arrival="booked", outcome="gone")
+    with pytest.raises(ValueError, match=rf"column 'price': 1 row is without a value, the first at row {row}"):
+        forecast(some, value="price", horizon="14d", as_of="2024-02-15", cutoffs=0)
+    frame["price"] = 1e200
+    with pytest.raises(ValueError, match="infinite, or too large to add up"):
+        forecast(EventLog.from_frame(frame, arrival="booked", outcome="gone"), value="price", horizon="14d", cutoffs=0)

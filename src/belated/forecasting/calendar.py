@@ -48,17 +48,25 @@ class Calendar:
         return (self.edges - self.now) / DAY
 
     def labels(self) -> list[str]:
-        """The day that each step is, or begins with. In a log stamped by the day, what is stamped at the end of a step belongs to it."""
-        stamped = self.grid >= self.size
-        begin = np.append(self.now, self.edges[:-1]) + (self.grid if self.unit not in ("hour", "day") else 0)
-        if self.unit in ("hour", "day"):
-            begin = self.edges if stamped else (self.edges - 1) // self.size * self.size
-        return [self.show(int(at)) for at in begin]
+        """The day that each step ahead is, or begins with."""
+        return self._names(np.append(self.now, self.edges[:-1]), self.edges)
 
     def before(self, outcome: Ints) -> tuple[list[str], Ints]:
-        """The ends of steps up to now, from the first of these instants on, as instants; and in which step each lies."""
-        edges = np.arange(self.now, int(outcome.min(initial=self.now)) - self.size, -self.size)[::-1]
-        return [self.show(int(edge)) for edge in edges], np.searchsorted(edges, outcome, side="left")
+        """The names of steps up to now, from the first of these instants on; and in which step each lies."""
+        first, size = int(outcome.min(initial=self.now)), self.size
+        if self.unit in ("hour", "day"):
+            ends = np.append(np.arange(-(-first // size) * size, self.now, size), self.now)
+        else:
+            ends = np.arange(self.now, first - size, -size)[::-1]
+        return self._names(ends - size, ends), np.searchsorted(ends, outcome, side="left")
+
+    def _names(self, begin: Ints, end: Ints) -> list[str]:
+        """Hours and days by the clock. In a log stamped by the day, what is stamped at the end of a step belongs to it."""
+        if self.unit not in ("hour", "day"):
+            at = begin + self.grid
+        else:
+            at = end if self.grid >= self.size else (end - 1) // self.size * self.size
+        return [self.show(int(one)) for one in at]
 
     def cohorts(self, arrival: Ints) -> tuple[list[str], Ints]:
         """The names of the days on which rows arrived, and the number of each row's."""

@@ -41,16 +41,22 @@ class FittedSums:
 
     def off(self, past: list[PastForecast]) -> float:
         """The squared relative error that forecasts of the past had beyond their draws."""
-        return drift(*(np.array([getattr(one, name) for one in past]) for name in ("mean", "came", "variance")))
+        each = np.array([one.each for one in past])  # so that the unit of values does not matter
+        means, came, variances = (
+            np.array([getattr(one, name) for one in past]) for name in ("mean", "came", "variance")
+        )
+        return drift(means / each, came / each, variances / each**2)
 
     def bands(self, past: list[PastForecast], levels: Sequence[float], whole: bool) -> dict[str, tuple[Floats, Floats]]:
         """For each level, between which numbers each sum lies; ``whole`` for counts."""
-        sums = self.sums
+        sums, unit = self.sums, 1.0
+        if not whole and self.unripe.worth.value.any():
+            unit = float(self.unripe.worth.value.mean())
         dates = apart(past, round(self.rows.horizon * DAY))
-        fitted = self.fitted + sums.unsure
-        spread = Spread(self.varied * sums.drawn, fitted, self.off(past) * sums.mean**2, BLOCKS - 1, dates)
+        mean, fitted = sums.mean / unit, (self.fitted + sums.unsure) / unit**2
+        spread = Spread(self.varied * sums.drawn / unit**2, fitted, self.off(past) * mean**2, BLOCKS - 1, dates)
         found = {}
         for level in levels:
-            low, high = band(sums.mean, spread, level, whole)
+            low, high = (unit * end for end in band(mean, spread, level, whole))
             found[f"{100 * level:.4g}%"] = low, np.minimum(high, np.maximum(sums.most, low))
         return found

@@ -35,6 +35,7 @@ class PastForecast:
     variance: float  # of draws
     ladder: float
     came: float
+    each: float  # what one of those that came is worth; 1 for counts
     mean_by_cohort: float  # the absolute errors of cohorts, added up, over what came
     ladder_by_cohort: float
 
@@ -80,7 +81,7 @@ def look_back(
     done: Callable[[], None],
 ) -> list[PastForecast]:
     """Forecasts at dates of the past; the setting of a model is chosen at the first of them, which knows nothing of what came."""
-    found = []
+    found: list[PastForecast] = []
     chosen: Family | None = None
     for date in dates:
         rows = KnownRows.of(log, date, lookback, horizon, values, None)
@@ -89,34 +90,34 @@ def look_back(
             continue
         try:
             chosen = family.chosen(rows) if chosen is None else chosen
-            one = _forecast_at(log, chosen, rows, date, now, horizon, cohort)
+            found += _forecast_at(log, chosen, rows, date, now, horizon, cohort)
         except ValueError as error:
             logger.info("no forecast at %s: %s", show_instant(date, log.clock), error)
-            continue
-        if one.came >= (_FEWEST if values is None else 0):
-            found.append(one)
     return found
 
 
 def _forecast_at(
     log: EventLog, family: Family, rows: KnownRows, at: int, now: int, horizon: int, cohort: int
-) -> PastForecast:
+) -> list[PastForecast]:
+    """The forecast at a date; none where too little came to compare it with."""
     until = min(at + horizon, now)
     some = rows.take(rows.unripe)
     later = came_until(log, some, until)
+    came = some.in_the_end * later
+    total, count = float(came.sum()), int(later.sum())
+    if count < _FEWEST or not total > 0:
+        return []
     predictor = family.fit(rows)
     ahead = (until - at) / DAY
     mine = predictor.to_come(some)(ahead)
     theirs = ChainLadderFamily(cohort).fit(rows).to_come(some)(ahead)
     _, code = np.unique(some.arrival // cohort, return_inverse=True)
-    came = some.in_the_end * later
-    total = max(float(came.sum()), 1e-300)
 
     def by_cohort(expected: Floats) -> float:
         return float(np.abs(np.bincount(code, some.worth.value * expected - came)).sum() / total)
 
     varied = variation(predictor, rows, block_of_days(rows, BLOCKS))
-    return PastForecast(
+    one = PastForecast(
         at,
         until,
         until == at + horizon,
@@ -124,10 +125,12 @@ def _forecast_at(
         float(some.worth.value @ mine),
         varied * float(some.worth.variance(mine).sum()),
         float(some.worth.value @ theirs),
-        float(came.sum()),
+        total,
+        total / count,
         by_cohort(mine),
         by_cohort(theirs),
     )
+    return [one]
 
 
 def variation(predictor: Predictor, rows: KnownRows, block: Ints) -> float:

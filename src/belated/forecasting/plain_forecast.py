@@ -121,8 +121,8 @@ def errors_of(past: list[PastForecast]) -> dict[str, Any]:
         return {}
     found = {}
     for name, of in (("forecast", "mean"), (CHAIN_LADDER, "ladder")):
-        off = [abs(getattr(one, of) - one.came) / max(one.came, 1.0) for one in past]
-        signed = [(getattr(one, of) - one.came) / max(one.came, 1.0) for one in past]
+        off = [abs(getattr(one, of) - one.came) / one.came for one in past]
+        signed = [(getattr(one, of) - one.came) / one.came for one in past]
         cohorts = [getattr(one, f"{of}_by_cohort") for one in past]
         found[name] = {
             "total": float(np.mean(off)),

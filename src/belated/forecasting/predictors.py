@@ -103,9 +103,9 @@ class ModelFamily:
 class ChainLadder:
     """The spreadsheet: positives by cohort of arrival and by age, and by which factor each age grows to the next.
 
-    What a cohort has so far, times the factors that are left, is what it will have in the end. Features play no part. Rows so young that less than a
-    twentieth of their positives should have been seen get the average rate, as a careful user of spreadsheets would have it. What is to come is spread evenly over the rows of
-    its cohort.
+    What a cohort has so far, times the factors that are left, is what it will have in the end. Features play no part. Cohorts so young that less than a
+    twentieth of their positives should have been seen get the average rate, as a careful user of spreadsheets would have it. What is to come is spread over the rows of
+    its cohort by their ages.
     """
 
     shares: SeenShares  # the product of the factors that are left is 1 / F
@@ -117,10 +117,9 @@ class ChainLadder:
 
     def to_come(self, rows: KnownRows) -> Come:
         _, cohort = np.unique(rows.arrival // self.cohort, return_inverse=True)
-        size = np.bincount(cohort)
-        so_far = (np.bincount(cohort, rows.y) / size)[cohort]
         now = self.shares.at(rows.elapsed)
-        factor = np.where(now < _LEAST, self.rate, so_far / np.maximum(now, _LEAST))
+        size, seen, so_far = (np.bincount(cohort, weights) for weights in (None, now, rows.y))
+        factor = np.where(seen < _LEAST * size, self.rate, so_far / np.maximum(seen, _LEAST * size))[cohort]
         return lambda ahead: factor * (self.shares.at(rows.elapsed + ahead) - now)
 
     def from_arrival(self, rows: KnownRows) -> Come:

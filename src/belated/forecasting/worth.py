@@ -14,6 +14,7 @@ from belated.tables.frames import open_table, require, to_arrow
 from belated.tables.refusal import refuse
 from belated.typing import Bools, Floats, Ints
 
+_LARGEST = 1e100
 _ENOUGH = 30  # positives of a group, from which on it has a mean of its own
 
 
@@ -64,9 +65,12 @@ class ValueColumn:
         refuse(
             positive & np.isnan(values), name, "{count} positive without a value", values, "Every positive needs one."
         )
-        refuse(np.isinf(values), name, "{count} infinite", values, "Correct them.")
-        empty = ~(values[~positive] > 0)
-        return cls(name, values, bool(np.isnan(values).any() or (empty.all() and (values[positive] > 0).any())))
+        refuse(values > _LARGEST, name, "{count} infinite, or too large to add up", values, "Correct them.")
+        missing, given = ~positive & np.isnan(values), ~positive & (values > 0)
+        if given.any():
+            advice = "Other rows that have not turned positive have one. Give all of them a value, or none."
+            refuse(missing, name, "{count} without a value", values, advice)
+        return cls(name, values, bool(missing.any() or (not given.any() and (values[positive] > 0).any())))
 
     def at(self, rows: Bools, y: Bools, group: Ints) -> Worth:
         """Of some rows of the log, of which those with ``y`` are known to be positive."""

@@ -25,11 +25,11 @@ def paint_cumulated(axes: Any, summary: dict[str, Any], look: Palette, **style: 
     total, steps = summary["total"], summary["by_outcome"]
     history = summary.get("history", [])
     now = float(days_of([total["as_of"]])[0])
-    ends = _ends(summary)
+    ends = _ends(summary, steps)
     if history:
         axes.plot(
-            np.append(days_of([row["day"] for row in history]), now),
-            [*(row["cumulated"] for row in history), total["so_far"]],
+            np.minimum(_ends(summary, history), now),
+            [row["cumulated"] for row in history],
             color=look.ink,
             linewidth=1.6,
             label="so far",
@@ -61,14 +61,14 @@ def _fan(
     axes.plot(when, mean, **{"color": colour, "linewidth": 1.6, "label": label, **style})
 
 
-def _ends(summary: dict[str, Any]) -> Floats:
+def _ends(summary: dict[str, Any], steps: list[dict[str, Any]]) -> Floats:
     """When each step ends. Steps are named by the day that they are, or begin with."""
     total, unit = summary["total"], summary["settings"]["unit"]
-    labels = days_of([row["day"] for row in summary["by_outcome"]])
     now, step = float(days_of([total["as_of"]])[0]), step_of(unit)
     # Hours and days end when the clock says so; the name of a day that was stamped at its end is that end.
     first = (np.floor(now / step + 1e-9) + 1) * step if unit in ("hour", "day") else now + step
-    found: Floats = labels + (first - labels[0])
+    named, first_named = (days_of([row["day"] for row in some]) for some in (steps, summary["by_outcome"][:1]))
+    found: Floats = named + (first - first_named[0])
     return found
 
 
