@@ -20,7 +20,7 @@ import belated
 ROOT = Path(belated.__file__).parent
 ROOMS = {folder.name for folder in ROOT.iterdir() if (folder / "__init__.py").exists()}
 FILES = sorted(ROOT.rglob("*.py"))
-OPEN_TO_ALL = {"typing", "arrays", "extras", "notices", "threads", "belated"}
+OPEN_TO_ALL = {"typing", "arrays", "compiling", "extras", "notices", "threads", "belated"}
 
 
 def imported_modules(file):

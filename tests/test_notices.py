@@ -8,7 +8,7 @@ import warnings
 
 import pytest
 
-from belated.notices import logger, quietly, warn
+from belated.notices import logger, overheard, quietly, warn
 
 
 def test_nothing_is_heard_inside_and_all_outside(caplog):
@@ -46,3 +46,21 @@ def test_uses_that_overlap_leave_nobody_mute(caplog):
     logger.info("after")
     assert caplog.messages == ["while another thread is quiet", "after"]
     assert logger.getEffectiveLevel() == logging.INFO
+
+
+def listen(told, then=None):
+    with overheard(UserWarning) as heard:
+        warnings.warn("said", UserWarning, stacklevel=1)
+        if then is not None:
+            raise then
+    told += heard
+
+
+def test_what_was_overheard_is_heard_as_ever_even_before_an_error():
+    told = []
+    with pytest.warns(UserWarning, match="said"):
+        listen(told)
+    assert told == ["said"]
+    with pytest.warns(UserWarning, match="said"):  # noqa: SIM117 since one block is to hold one statement
+        with pytest.raises(KeyError):
+            listen(told, KeyError())

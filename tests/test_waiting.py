@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 import sklearn
 from numpy.testing import assert_allclose
 from simulate import reveal, simulate
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -212,3 +214,32 @@ def test_bad_input(data):
     table = pa.table({f"x{k}": data.X[:, k] for k in range(data.X.shape[1])})
     with pytest.raises(ValueError, match="array"):
         clf.predict_proba(table, elapsed=data.elapsed)
+
+
+def test_labels_that_are_no_labels(data):
+    clf, X, elapsed = fitted(data), data.X[:6], data.elapsed[:6]
+    y = data.y[:6].astype(float)
+    y[:2] = 0.0, 1.0
+    right = clf.expected_label(X, y, elapsed)
+    for same in (y.astype(int), y == 1, pd.array(y == 1, dtype="boolean"), list(y)):
+        assert_allclose(clf.expected_label(X, same, elapsed), right)
+    missing = pd.array(y == 1, dtype="boolean")
+    missing[3] = pd.NA
+    strange = (y.astype(int).astype(str), 2 * y + 2, np.where(y == 1, "yes", "no"))
+    for wrong in strange:
+        with pytest.raises(ValueError, match="column 'y': 6 rows are neither 0 nor 1, the first at row 0"):
+            clf.expected_label(X, wrong, elapsed)
+        with pytest.raises(ValueError, match="column 'y': 6 rows are neither 0 nor 1"):
+            clf.risk(X, wrong, elapsed=elapsed)
+    for wrong in (np.where(np.arange(6) == 3, np.nan, y), missing):
+        with pytest.raises(ValueError, match="column 'y': 1 row is neither 0 nor 1, the first at row 3"):
+            clf.expected_label(X, wrong, elapsed)
+    with pytest.raises(ValueError, match="y has 5 labels, but there are 6 rows"):
+        clf.expected_label(X, y[:5], elapsed)
+    with pytest.raises(NotFittedError):
+        DelayedFeedbackClassifier().expected_label(X, y, elapsed)
+    with pytest.raises(ValueError, match="'elapsed' must hold numbers or durations, got truth values"):
+        clf.expected_label(X, y, elapsed > 1)
+    for wrong in (None, [[0.1, 0.2]], ["0.5"], []):
+        with pytest.raises(ValueError, match="must be numbers between 0 and 1"):
+            clf.predict_delay(X, wrong)

@@ -19,13 +19,12 @@ from sklearn.utils.validation import (
     assert_all_finite,
     check_consistent_length,
     check_is_fitted,
-    column_or_1d,
     validate_data,
 )
 
 from belated.cluster.columns import engine_of
 from belated.data.durations import parse_age
-from belated.data.labels import Labels, check_labels
+from belated.data.labels import Labels, check_labels, plain_labels, read_positives
 from belated.data.snapshot import Snapshot
 from belated.evaluation.compatibility import require_compatible, require_on_cluster
 from belated.evaluation.cross_validation import choose_setting, chosen_value, left_out_risk
@@ -292,7 +291,7 @@ class DelayedFeedbackClassifier(WaitingRows, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "model_")
         X = self._features(X, reset=False)
-        positive = column_or_1d(np.asarray(y)) == self.classes_[-1]
+        positive = read_positives(y, self.classes_)
         check_consistent_length(X, positive)
         weight = _check_sample_weight(sample_weight, positive, dtype=np.float64, ensure_non_negative=True)
         labels = check_labels(positive, elapsed, delay, weight, self.window_, self.horizon_, self.classes_[-1])
@@ -419,9 +418,7 @@ class DelayedFeedbackClassifier(WaitingRows, ClassifierMixin, BaseEstimator):
         return X
 
     def _labels(self, y: Any) -> Bools:
-        y = column_or_1d(np.asarray(y), warn=True)
-        if y.dtype.kind == "O":  # nullable types, and what merges leave behind
-            y = np.array([np.nan if type(value).__name__ in ("NAType", "NoneType") else value for value in y])
+        y = plain_labels(y)
         assert_all_finite(y, input_name="y")
         check_classification_targets(y)
         self.classes_ = np.unique(y)

@@ -46,6 +46,21 @@ def warn(message: str, category: type[Warning] = UserWarning, stacklevel: int = 
 
 
 @contextmanager
+def overheard(category: type[Warning]) -> Iterator[list[str]]:
+    """What is warned of in here, as text; when that is over, it is warned of as ever."""
+    told: list[str] = []
+    caught: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", category)
+            yield told
+    finally:
+        told += [str(one.message) for one in caught if issubclass(one.category, category)]
+        for one in caught:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+
+
+@contextmanager
 def progress_bar(what: str, total: int, show: bool) -> Iterator[Callable[[int], None]]:
     """A progress bar, and what to call with how much is done; nothing at all where nobody asked or nobody looks."""
     from rich.console import Console

@@ -302,6 +302,8 @@ def _diagnosis(log: Any, horizon: Any) -> Plain:
     from belated.data.event_log import EventLog
 
     if not isinstance(log, EventLog):
+        if horizon is not None:
+            raise ValueError("horizon= is for a log: what was diagnosed has the horizon that it was diagnosed with.")
         return _plain(log, "curve", "days")
     from belated.evaluation.diagnosis import diagnose
 

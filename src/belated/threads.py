@@ -17,10 +17,11 @@ from contextlib import contextmanager, suppress
 from types import FunctionType
 from typing import Any
 
-import numba as nb
 import numpy as np
 from numba.core.compiler_lock import global_compiler_lock
 from numba.np.ufunc import parallel
+
+from belated.compiling import njit
 
 _MANY = 300_000  # entries; waking the other threads for a shorter pass takes longer than the pass
 _VERY_MANY = 50_000_000
@@ -55,11 +56,11 @@ class CompiledPass:
     """A function of arrays, compiled for many threads and for one."""
 
     def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
-        self._many = nb.njit(cache=True, parallel=True, **options)(function)
+        self._many = njit(parallel=True, **options)(function)
         # Another name, since the compiler's cache on disk goes by names.
         alone = FunctionType(function.__code__, function.__globals__, function.__name__ + "_alone")
         alone.__qualname__, alone.__module__ = function.__qualname__ + "_alone", function.__module__
-        self._one = nb.njit(cache=True, **options)(alone)
+        self._one = njit(**options)(alone)
         self.__doc__, self.__name__ = function.__doc__, function.__name__
 
     def __call__(self, *arguments: Any) -> Any:

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from belated.classifier import DelayedFeedbackClassifier
 from belated.data.durations import DAY, parse_duration
-from belated.data.event_log import EventLog
+from belated.data.event_log import EventLog, require_log
 from belated.data.snapshot import Snapshot
 from belated.evaluation.column_findings import check_columns
 from belated.evaluation.fitting import value_of
@@ -144,6 +144,7 @@ def train(
     >>> rows, round(positive / rows, 2), round(trained.about["mean_prediction"], 2)
     (3516, 0.15, 0.18)
     """
+    require_log(log, "train")
     limit = parse_duration(horizon, "horizon", log.clock)
     reach = None if lookback is None else parse_duration(lookback, "lookback", log.clock)
     snap = log.latest(reach, limit)

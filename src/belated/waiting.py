@@ -12,11 +12,11 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from belated.cluster.columns import engine_of, with_column
 from belated.data.durations import is_number
-from belated.data.labels import check_labels, read_ages
+from belated.data.labels import check_labels, read_ages, read_positives
 from belated.data.snapshot import Snapshot
 from belated.evaluation.delays_given_features import DelaysGivenFeatures, between_edges, learn_delays
 from belated.methods.delay_model import event_times
@@ -89,9 +89,9 @@ class WaitingRows:
 
         In the unit of ``elapsed``, days for a snapshot. Of a Dask or Spark frame, the same frame with a column ``delay_QUANTILE`` more for each.
         """
-        asked: Any = [quantiles] if np.ndim(quantiles) == 0 else quantiles
-        shares = [float(share) for share in asked]
-        if not shares or not all(0 < share < 1 for share in shares):
+        asked: list[Any] = [quantiles] if isinstance(quantiles, str) or np.ndim(quantiles) == 0 else list(quantiles)
+        shares = [float(share) for share in asked if is_number(share) and 0 < share < 1]
+        if not shares or len(shares) < len(asked):
             raise ValueError(f"quantiles={quantiles!r} must be numbers between 0 and 1.")
         if engine_of(X) is not None:
             return self._with_columns(X, {f"delay_{share:g}": partial(_delay, share=share) for share in shares})
@@ -106,9 +106,11 @@ class WaitingRows:
         """
         if engine_of(X) is not None:
             return self._with_columns(X, {"expected_label": partial(_expected, y=y, elapsed=elapsed)})
-        positive = column_or_1d(np.asarray(y)) == self.classes_[-1]
+        check_is_fitted(self, "model_")
+        positive = read_positives(y, self.classes_)
         open_rows = self._still_to_come(X, elapsed)
-        check_consistent_length(positive, open_rows)
+        if len(positive) != len(open_rows):
+            raise ValueError(f"y has {len(positive)} labels, but there are {len(open_rows)} rows.")
         return np.where(positive, 1.0, open_rows)
 
     def _still_to_come(self, X: Any, elapsed: Any) -> Floats:

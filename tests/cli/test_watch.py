@@ -95,6 +95,7 @@ def test_pages_are_written_kept_and_written_again(folder):
     # What cannot be run keeps its last page, and is told.
     (folder / "scores.parquet").write_bytes(b"no table")
     broken = run(config, "--out", site)
+    assert "Broken limits: other. Could not be run" in (site / "index.html").read_text()  # its page still says so
     assert broken.exit_code == 2 and "other-monitor: failed" in broken.output
     assert "Could not be run: other-monitor" in (site / "index.html").read_text()
     assert "other-monitor.html" in listed(site)
@@ -160,6 +161,11 @@ def test_two_runs_never_meet(folder):
             "[monitors.a]\nfiles = 'a.csv'\nhorizon = '3d'\nscore = 'p'\nfail-on = ['luck=1..2']",
             "'luck' is not a figure",
         ),
+        ("[monitors.a]\nfiles = 'a.csv'\nhorizon = '3d'\nscore = 'p'\nfail-on = 3", "fail_on=3 is not understood"),
+        (
+            "[monitors.a]\nfiles = 'a.csv'\nhorizon = '3d'\nscore = 'p'\nfail-on = 'auc=0.7..'\nfail_on = 'auc=0.8..'",
+            "'fail-on' is given twice",
+        ),
     ],
 )
 def test_a_wrong_file_is_told_before_anything_runs(tmp_path, text, message):
@@ -184,9 +190,71 @@ def test_options_become_words_and_paths_are_relative_to_the_file(folder):
     assert jobs["model-monitor"].state_of_inputs() != before
 
 
-def test_an_index_of_others_is_not_replaced(folder):
+DESCRIBED = """
+[logs.clicks]
+files = "{}"
+horizon = "14d"
+compare = false
+forecast = false
+"""
+
+
+def test_one_source_that_is_gone_stops_no_other(folder):
+    (folder / "latest.parquet").symlink_to("gone.parquet")
+    (folder / "watch.toml").write_text(
+        DESCRIBED.format("latest.parquet") + DESCRIBED.format("clicks.parquet").replace("clicks]", "other]")
+    )
+    for _ in range(2):
+        done = run(folder / "watch.toml", "--out", folder / "site")
+        assert done.exit_code == 2 and "clicks-describe: failed" in done.output
+    assert "other-describe.html" in listed(folder / "site") and "other-describe: unchanged" in done.output
+
+
+def test_what_is_left_out_is_told_on_the_pages(folder):
+    clicks = simulate_clicks(40, 150).to_pandas()
+    clicks["id"] = range(len(clicks))
+    came = clicks.dropna(subset="conversion_time")[["id", "conversion_time"]]
+    came.loc[came.index[:7], "id"] += 10**6
+    clicks.drop(columns="conversion_time").to_parquet(folder / "clicks.parquet")
+    came.to_parquet(folder / "came.parquet")
+    (folder / "watch.toml").write_text(DESCRIBED.format("clicks.parquet") + "outcomes = 'came.parquet'\nkey = 'id'")
+    site = folder / "site"
+    done = run(folder / "watch.toml", "--out", site)
+    assert done.exit_code == 0 and "Warning: 7 of" in done.output
+    for name in ("index.html", "clicks-describe.html"):
+        assert re.search(r"7 of \d+ outcomes match no arrival", (site / name).read_text()), name
+    assert "match no arrival" in json.loads((site / "clicks-describe.json").read_text())["reading"][0]
+
+
+def test_damaged_or_missing_files_of_the_folder_are_written_again(folder):
+    site, config = folder / "site", folder / "watch.toml"
+    config.write_text(DESCRIBED.format("clicks.parquet"))
+    assert run(config, "--out", site).exit_code == 0
+    for damage in ('{"clicks-describe": 3}', '{"clicks-describe": {}}', "[1]", "{"):
+        (site / ".belated" / "pages.json").write_text(damage)
+        done = run(config, "--out", site)
+        assert done.exit_code == 0 and "unchanged" not in done.output, done.output
+    (site / "clicks-describe.json").unlink()
+    assert run(config, "--out", site).exit_code == 0 and (site / "clicks-describe.json").exists()
+
+
+def test_a_folder_belongs_to_one_configuration(folder):
+    site, config = folder / "site", folder / "watch.toml"
+    config.write_text(DESCRIBED.format("clicks.parquet"))
+    assert run(config, "--out", site).exit_code == 0
+    other = folder / "other.toml"
+    other.write_text(DESCRIBED.format("clicks.parquet").replace("clicks]", "mine]"))
+    done = run(other, "--out", site)
+    assert done.exit_code == 2 and "holds the pages of" in done.output and "watch.toml" in done.output
+    assert "clicks-describe.html" in listed(site)
+    config.unlink()  # the configuration has another name now
+    assert run(other, "--out", site).exit_code == 0 and "mine-describe.html" in listed(site)
+
+
+@pytest.mark.parametrize("name", ["index.html", "clicks-describe.html", "clicks-describe.json"])
+def test_files_of_others_are_not_replaced(folder, name):
     (folder / "site").mkdir()
-    (folder / "site" / "index.html").write_text("mine")
+    (folder / "site" / name).write_text("mine")
     done = run(folder / "watch.toml", "--out", folder / "site")
     assert done.exit_code == 2 and "did not write" in done.output
-    assert (folder / "site" / "index.html").read_text() == "mine"
+    assert (folder / "site" / name).read_text() == "mine"

@@ -214,7 +214,7 @@ def test_the_verdict_and_the_errors(found):
         ({"levels": []}, "must be numbers between 0 and 1"),
         ({"arrivals": "more"}, "leave it out, or say 'repeat'"),
         ({"group": "nothing"}, "nothing"),
-        ({"value": "kind"}, "cannot be summed up"),
+        ({"value": "kind"}, "must hold numbers to be summed up"),
         ({"cutoffs": -1}, "at least 0"),
         ({"lookback": "9d"}, "a longer log or lookback"),
         ({"as_of": "2024-01-02"}, "positive so far: a forecast needs at least 30"),

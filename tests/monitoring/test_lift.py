@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from belated import EventLog, FieldMatrix
+from belated import EventLog, FieldMatrix, backtest, diagnose, forecast, train
 from belated.evaluation.seen_shares import seen_shares
 from belated.monitoring.arms import ArmRows
 from belated.monitoring.delay_test import later_than
@@ -359,6 +359,22 @@ def test_bad_input_is_refused_in_words(monkeypatch):
     )
     monkeypatch.setattr(EventLog, "on_cluster", True)
     refused("collect the log first")
+
+
+def test_what_is_left_by_adding_up_decides_nothing():
+    """Every row is positive, so the arms cannot differ."""
+    table = frame()
+    found = look(log_of(table.assign(turned=table["came"] + DAY / 24)), day=38.0)
+    assert found.effects[0]["decided"] == "open" and found.effects[0]["p"] == pytest.approx(1.0, abs=0.01)
+
+
+def test_a_table_is_no_log():
+    for ask in (lift, forecast, diagnose, backtest, train):
+        more = {"treatment": "arm"} if ask is lift else {}
+        with pytest.raises(
+            TypeError, match=f"{ask.__name__} wants an EventLog, got DataFrame. Of a table: EventLog.from"
+        ):
+            ask(frame(), horizon="14d", **more)
 
 
 @pytest.mark.parametrize(

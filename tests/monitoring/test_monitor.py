@@ -338,3 +338,35 @@ def test_segments_that_are_too_many_are_counted(tables):
     many = scores.append_column("shop", pa.array([f"{k % 230}" for k in range(len(scores))]))
     found = monitor(many, outcomes, by="shop", **ASK, lags=())
     assert len(found.segments) == 200 and "30 segments with the fewest rows" in found.notes[0]
+
+
+def test_scores_that_are_words_are_told_by_row(tables):
+    scores, outcomes = tables
+    words = [f"{value:.6f}" for value in scores["p"].to_pylist()]
+    words[4] = "n/k"
+    with pytest.raises(ValueError, match=r"column 'p': 1 row is no number, the first at row 4 \(n/k\)"):
+        monitor(changed(scores, "p", words), outcomes, **ASK)
+    for limits in (3, [3]):
+        with pytest.raises(ValueError, match="fail_on=3 is not understood; write calibration"):
+            monitor(scores, outcomes, **ASK, fail_on=limits)
+    with pytest.raises(ValueError, match=r"column 'segment' holds list<.*>, and groups are told by plain values"):
+        monitor(changed(scores, "segment", [[1]] * len(scores)), outcomes, **ASK, by="segment")
+
+
+def test_missing_segments_are_not_those_called_missing(tables):
+    scores, outcomes = tables
+    names = [None, "missing", "other"]
+    some = changed(scores, "segment", [names[k % 3] for k in range(len(scores))])
+    found = monitor(some, outcomes, **ASK, by="segment", lags=None)
+    assert {row["segment"] for row in found.segments} == {"(missing)", "missing", "other"}
+
+
+@pytest.mark.filterwarnings("error")
+def test_scores_of_0_and_1_are_judged_without_a_murmur(tables):
+    scores, outcomes = tables
+    ones = changed(scores, "p", np.ones(len(scores)))
+    hour = pa.array(scores["scored_at"].to_numpy() + np.timedelta64(1, "h"))
+    found = monitor(ones, pa.table({"id": scores["id"], "converted_at": hour}), **ASK, by="segment", lags=())
+    assert "predictions agree" in found.verdict and all(row["adjusted_p"] == 1.0 for row in found.segments)
+    zeros = monitor(changed(scores, "p", np.zeros(len(scores))), outcomes, **ASK, by="segment", lags=())
+    assert any("scored 0" in note for note in zeros.notes)

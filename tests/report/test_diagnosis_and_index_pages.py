@@ -19,6 +19,7 @@ def summary():
 
 def index(**changed):
     page = {"name": "a-monitor", "command": "monitor", "source": "a", "code": 0, "sentence": EVIL}
+    page |= {"warnings": [EVIL], "page_code": changed.get("code", 0), "has_limits": True}
     page |= {"ran": "2024-03-01T00:00:00+00:00", "page_of": "2024-03-01T00:00:00+00:00", **changed}
     return render_index({"title": EVIL, "written": "2024-03-01T10:00:00+00:00", "pages": [page]})
 
@@ -38,12 +39,14 @@ def test_a_diagnosis_opens_with_what_is_missing(summary):
         ({"code": 1}, "Broken limits: a."),
         ({"code": 2}, "Could not be run: a-monitor."),
         ({"code": 2, "page_of": None}, "No page yet."),
-        ({"command": "forecast"}, "1 page is up to date."),
+        ({"code": 2, "page_code": 1}, "Broken limits: a. Could not be run: a-monitor."),
+        ({"has_limits": False}, "1 page is up to date."),
     ],
 )
 def test_the_first_page_says_what_is_wrong(changed, said):
     page = index(**changed)
     assert said in page and EVIL not in page
+    assert ("No monitor&#39;s limit is broken." in page) == (not changed)
     assert ("a-monitor.html" in page) == (changed.get("page_of", "") is not None)
 
 

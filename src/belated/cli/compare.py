@@ -122,12 +122,15 @@ def compare_command(log: tuple[Path, ...], **options: Any) -> None:
 
     asked = only(options, _ASKED) | {"cutoffs": cutoffs}
     command = typed_again("compare", log, options)
-    compare_log(opened.events, opened.name, command, train, options["report"], options["json_file"], **asked)
+    compare_log(
+        opened.events, opened.name, opened.reading, command, train, options["report"], options["json_file"], **asked
+    )
 
 
 def compare_log(
     log: EventLog,
     name: str,
+    reading: list[str],
     command: str,
     train: Callable[[dict[str, Any]], str] | None,
     report: Path | None,
@@ -145,7 +148,7 @@ def compare_log(
 
     result = backtest(log, horizon=horizon, group=group, n_jobs=jobs, **asked)
     with out.status("Adding up"):
-        summary = comparison(result, name) | {"command": command}
+        summary = comparison(result, name) | {"command": command, "reading": reading}
     summary["train"] = None if train is None else train(summary)
     show_comparison(summary)
     if json_file is not None:

@@ -34,6 +34,6 @@ def demo_command(report: Path, json_file: Path | None, rows: int) -> None:
     log = EventLog.from_frame(clicks, arrival="click_time", outcome="conversion_time", until="2024-03-01")
     what, command = "simulated clicks", f"belated demo --rows {rows}"
     drawn = None if missing else report
-    compare_log(log, what, command, None, drawn, json_file, horizon="14d", group="campaign", methods=_METHODS)
+    compare_log(log, what, [], command, None, drawn, json_file, horizon="14d", group="campaign", methods=_METHODS)
     if missing:
         out.print(f"No report was drawn: that needs {' and '.join(missing)}; {how_to_install('report')}.", markup=False)

@@ -46,12 +46,13 @@ def describe_command(log: tuple[Path, ...], **options: Any) -> None:
         group=options["group"],
     )
     show_diagnosis(diagnosis)
+    summary = {**diagnosis.summary(), "reading": opened.reading}
     if options["json_file"] is not None:
-        write_json(options["json_file"], diagnosis.summary())
+        write_json(options["json_file"], summary)
         out.print(f"Numbers: {plain(str(options['json_file']))}")
     if options["report"] is not None:
         from belated.report.diagnosis_page import render_diagnosis
 
-        summary = {**diagnosis.summary(), "name": opened.name, "command": typed_again("describe", log, options)}
-        write_text(options["report"], render_diagnosis(summary))
+        about = {"name": opened.name, "command": typed_again("describe", log, options)}
+        write_text(options["report"], render_diagnosis({**summary, **about}))
         out.print(f"Report: {plain(str(options['report']))}")

@@ -80,7 +80,12 @@ def forecast_command(log: tuple[Path, ...], **options: Any) -> None:
     may_write([*log, options["outcomes"], options["db"]], *files)
     opened = open_log(log, options, bare=True)
     found = forecast(opened.events, levels=options["level"], progress=out.is_terminal, **only(options, _ASKED))
-    summary = {**found.summary(), "name": opened.name, "command": typed_again("forecast", log, options)}
+    summary = {
+        **found.summary(),
+        "name": opened.name,
+        "reading": opened.reading,
+        "command": typed_again("forecast", log, options),
+    }
     show_forecast(summary)
     if options["json_file"] is not None:
         write_json(options["json_file"], summary)

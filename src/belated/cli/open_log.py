@@ -18,6 +18,7 @@ from belated.data.durations import parse_duration
 from belated.data.event_log import EventLog
 from belated.data.repeated_exports import date_in_name
 from belated.data.times import TimeFormat
+from belated.notices import overheard
 from belated.tables.conditions import Condition
 from belated.tables.frames import as_categories
 from belated.tables.refusal import counted
@@ -30,14 +31,21 @@ _HOW_TO_READ = ("outcome_where", "time_format", "time_unit")
 
 @dataclass(frozen=True)
 class OpenedLog:
-    """A log, and what it is called."""
+    """A log, what it is called, and what there is to say of how it was read: rows left out, times that could be read in two ways."""
 
     events: EventLog
     name: str
+    reading: list[str]
 
 
 def open_log(logs: tuple[Path, ...], options: dict[str, Any], to_fit: bool = True, bare: bool = False) -> OpenedLog:
     """Read the files that options name, guess what they do not, and show the guess; ``to_fit``, with features that can be; ``bare``, or without any."""
+    with overheard(UserWarning) as told:
+        events, name = _open(logs, options, to_fit, bare)
+    return OpenedLog(events, name, [*told, *events.notes])
+
+
+def _open(logs: tuple[Path, ...], options: dict[str, Any], to_fit: bool, bare: bool) -> tuple[EventLog, str]:
     _check_durations(options)
     if options.get("engine"):
         check_engine(options["engine"], options)
@@ -98,7 +106,7 @@ def open_log(logs: tuple[Path, ...], options: dict[str, Any], to_fit: bool = Tru
             f"{counted(len(events), 'row')}, {events.positives:,} with an outcome; features: {listed(features) or 'none'}."
         )
     )
-    return OpenedLog(events, source.name)
+    return events, source.name
 
 
 def _check_durations(options: dict[str, Any]) -> None:
@@ -109,7 +117,7 @@ def _check_durations(options: dict[str, Any]) -> None:
             parse_duration(text, name, "seconds")
 
 
-def _ingested(logs: tuple[Path, ...], options: dict[str, Any]) -> OpenedLog | None:
+def _ingested(logs: tuple[Path, ...], options: dict[str, Any]) -> tuple[EventLog, str] | None:
     """A log that was ingested before; its columns have been chosen."""
     if len(logs) != 1 or not (logs[0] / "log.json").exists():
         return None
@@ -121,7 +129,7 @@ def _ingested(logs: tuple[Path, ...], options: dict[str, Any]) -> OpenedLog | No
     _check_outcomes(events, "it")
     hashed = counted(len(events.features), "hashed feature")
     out.print(f"{counted(len(events), 'row')}, {events.positives:,} with an outcome; {hashed}.")
-    return OpenedLog(events, logs[0].name)
+    return events, logs[0].name
 
 
 def text_format(options: dict[str, Any]) -> TextFormat:
@@ -248,7 +256,10 @@ def _names(given: str | None, source: Source) -> list[str]:
     """A list separated by commas, or a single name that holds commas itself."""
     if given is None:
         return []
-    return [given] if given in source.columns else [name.strip() for name in given.split(",") if name.strip()]
+    found = [given] if given in source.columns else [name.strip() for name in given.split(",") if name.strip()]
+    if not found:
+        raise ValueError("--features and --drop name columns, separated by commas; leave them out to name none.")
+    return found
 
 
 def _remaining_columns(source: Source, taken: set[str | None]) -> list[str]:

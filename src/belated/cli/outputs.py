@@ -41,6 +41,8 @@ def may_keep(cache: Path | None) -> None:
     if cache.exists() and not cache.is_dir():
         raise ValueError(f"{cache}: is a file; name a folder.")
     place = next(one for one in (cache, *cache.absolute().parents) if one.exists())
+    if not place.is_dir():
+        raise ValueError(f"{cache}: {place} is a file; name another folder.")
     if not os.access(place, os.W_OK):
         raise ValueError(f"{cache}: nothing can be written to {place}.")
 

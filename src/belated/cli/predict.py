@@ -46,12 +46,15 @@ def predict_command(
     belated predict model.skops open.csv --elapsed age_days --out still_to_come.csv
     """
     from belated.cli.open_log import text_format
+    from belated.data.labels import read_ages
     from belated.tables.frames import as_categories, open_table
     from belated.tables.passing_through import STANDARD_OUTPUT, kind_of_output, write_with_column
     from belated.tables.refusal import counted
     from belated.tables.sources import open_files
     from belated.training import TrainedModel
 
+    if not column:
+        raise ValueError("--column '': give the new column a name.")
     to_screen = str(file) == STANDARD_OUTPUT
     may_write([model, *rows], None if to_screen else file)
     trained = TrainedModel.load(model)
@@ -66,7 +69,10 @@ def predict_command(
             f"--elapsed {elapsed}: no such column; those of {source.name} are {', '.join(source.columns)}."
         )
     table = source.read(list(trained.features), trained.features)
-    ages = None if elapsed is None else open_table(source.read([elapsed]), source.name)[elapsed].to_numpy()
+    ages = None
+    if elapsed is not None:
+        waited = open_table(source.read([elapsed]), source.name)[elapsed].to_numpy()
+        ages = read_ages(waited, len(waited), elapsed)
     codes = [name for name, kind in trained.features.items() if kind == "category"]
     p = trained.predict(as_categories(table, codes), ages)
     write_with_column(source, column, p, file)

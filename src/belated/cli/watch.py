@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _FAILED_LIMIT = 1  # the exit code of belated monitor
 _FAULT = 70
+_WARNING = "Warning: "  # as commands say it
 
 
 @click.command("watch")
@@ -60,7 +61,7 @@ def watch_command(config: Path, folder: Path, again: bool) -> None:
 
     may_draw(folder / "index.html")
     asked = read_config(config)
-    site = Site(folder.resolve())
+    site = Site(folder.resolve(), config.resolve(), [job.name for job in asked.jobs])
     with site.locked():
         site.forget_all_but({job.name for job in asked.jobs})
         try:
@@ -89,7 +90,7 @@ def _bring_up_to_date(job: Job, site: Site, asked: Config, again: bool) -> None:
         before is not None
         and not again
         and before["code"] in (0, _FAILED_LIMIT)
-        and site.file(job.name, ".html").exists()
+        and all(site.file(job.name, ending).exists() for ending in job.endings)
     ):
         young = time.time() - before["ran_at"] < job.every / 1e6 and before["inputs"][:2] == inputs[:2]
         if young or (before["inputs"] == inputs and "--sql" not in job.words):
@@ -97,7 +98,7 @@ def _bring_up_to_date(job: Job, site: Site, asked: Config, again: bool) -> None:
             return
     started = time.time()
     with out.status(plain(job.name)):
-        code, said = _run(job, site, asked.folder)
+        code, said, warned = _run(job, site, asked.folder)
     about: dict[str, Any] = {
         "command": job.command,
         "source": job.source,
@@ -105,20 +106,26 @@ def _bring_up_to_date(job: Job, site: Site, asked: Config, again: bool) -> None:
         "code": code,
         "ran": _now(),
         "ran_at": started,
+        "warnings": warned,
+        "has_limits": job.has_limits,
     }
-    page = site.file(job.name, ".json")
-    about["sentence"] = said if code not in (0, _FAILED_LIMIT) or not page.exists() else _sentence(job, page)
-    about["page_of"] = about["ran"] if code in (0, _FAILED_LIMIT) else None if before is None else before["page_of"]
+    page, written = site.file(job.name, ".json"), code in (0, _FAILED_LIMIT)
+    about["sentence"] = _sentence(job, page) if written and page.exists() else said
+    kept = {"page_of": None, "page_code": None} if before is None else before
+    about |= {"page_of": about["ran"] if written else kept["page_of"]}
+    about |= {"page_code": code if written else kept["page_code"]}
     site.keep(job.name, about)
     mark = {0: "", _FAILED_LIMIT: "[red]limit broken[/] "}.get(code, "[red]failed[/] ")
     out.print(f"{plain(job.name)}: {mark}{plain(about['sentence'])} ({time.time() - started:.0f} s)", soft_wrap=True)
+    for warning in warned:
+        out.print(f"  [yellow]Warning:[/] {plain(warning)}", soft_wrap=True)
 
 
-def _run(job: Job, site: Site, folder: Path) -> tuple[int, str]:
-    """The command as a program of its own: what breaks there breaks nothing here. Gives its exit code and its last words."""
+def _run(job: Job, site: Site, folder: Path) -> tuple[int, str, list[str]]:
+    """The command as a program of its own: what breaks there breaks nothing here. Gives its exit code, its last words and its warnings."""
     words = [sys.executable, "-m", "belated.cli", *job.words]
     words += ["--report", str(site.file(job.name, ".html")), "--json", str(site.file(job.name, ".json"))]
-    if job.command == "forecast":
+    if ".csv" in job.endings:
         words += ["--csv", str(site.file(job.name, ".csv"))]
     if job.command == "compare":
         words += ["--cache", str(site.inside / f"{job.name}-cache")]
@@ -137,7 +144,8 @@ def _run(job: Job, site: Site, folder: Path) -> tuple[int, str]:
     code = program.returncode
     if code == _FAILED_LIMIT and "Traceback" in errors:  # a fault of the program ends with the same code
         code = _FAULT
-    return code, errors.strip().rpartition("Error: ")[2] or f"ended with code {code}"
+    warned = [line.removeprefix(_WARNING) for line in errors.splitlines() if line.startswith(_WARNING)]
+    return code, errors.strip().rpartition("Error: ")[2] or f"ended with code {code}", warned
 
 
 def _sentence(job: Job, numbers: Path) -> str:

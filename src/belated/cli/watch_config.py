@@ -39,12 +39,25 @@ class Job:
         return f"{self.source}-{self.command}"
 
     def state_of_inputs(self) -> list[list[Any]]:
-        """What changes where an input does: names, sizes and times of files."""
-        found = []
+        """What changes where an input does: names, sizes and times of files; of one that is gone, its name alone."""
+        found: list[list[Any]] = []
         for file in sorted(set(_files(self.inputs))):
-            about = file.stat()
-            found.append([str(file), about.st_size, about.st_mtime_ns])
+            try:
+                about = file.stat()
+            except OSError:
+                found.append([str(file)])
+            else:
+                found.append([str(file), about.st_size, about.st_mtime_ns])
         return found
+
+    @property
+    def has_limits(self) -> bool:
+        return "--fail-on" in self.words
+
+    @property
+    def endings(self) -> tuple[str, ...]:
+        """Of the files that it writes."""
+        return (".html", ".json", ".csv") if self.command == "forecast" else (".html", ".json")
 
 
 @dataclass(frozen=True)
@@ -153,6 +166,9 @@ def _job(section: _Section, command: str, options: dict[str, Any], known: dict[s
         words += _words(f"--{flag}", value, known[flag], where, key)
         if flag in _FILES:
             inputs.append(section.folder / str(value))
+    twice = {flag for flag in map(_flag, options) if sum(_flag(key) == flag for key in options) > 1}
+    if twice:
+        raise ValueError(f"{where}: {sorted(twice)[0]!r} is given twice.")
     missing = [f"--{flag}" for flag, one in known.items() if one.required and f"--{flag}" not in words]
     if missing:
         raise ValueError(f"{where}: {missing[0].lstrip('-')!r} is missing.")

@@ -9,22 +9,38 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from belated.cli.outputs import write_json, write_text
+from belated.cli.outputs import may_keep, write_json, write_text
 
 _INSIDE = ".belated"
+_KNOWN = {
+    *("command", "source", "inputs", "code", "ran", "ran_at", "sentence", "warnings"),
+    *("page_of", "page_code", "has_limits"),
+}
 ENDINGS = (".html", ".json", ".csv")
 
 
 class Site:
-    """``pages`` holds what is known of each job by its name: when it ran, on what, and what came of it."""
+    """``pages`` holds what is known of each job by its name: when it ran, on what, and what came of it.
 
-    def __init__(self, folder: Path) -> None:
+    A folder belongs to the configuration that it was first written for, as long as that is there.
+    """
+
+    def __init__(self, folder: Path, config: Path, names: list[str]) -> None:
         self.folder, self.inside = folder, folder / _INSIDE
-        if folder.exists() and not folder.is_dir():
-            raise ValueError(f"{folder}: is a file; name a folder.")
-        if (folder / "index.html").exists() and not self.inside.exists():
-            raise ValueError(f"{folder}: has an index.html that belated watch did not write. Name another folder.")
+        may_keep(folder)
+        if not self.inside.exists():
+            ours = [folder / "index.html", *(self.file(name, ending) for name in names for ending in ENDINGS)]
+            for file in ours:
+                if file.exists():
+                    raise ValueError(
+                        f"{folder}: has {file.name}, which belated watch did not write. Name another folder."
+                    )
         self.inside.mkdir(parents=True, exist_ok=True)
+        owner = self.inside / "config"
+        first = Path(owner.read_text()) if owner.exists() else config
+        if first != config and first.exists():
+            raise ValueError(f"{folder}: holds the pages of {first}. Name another folder.")
+        write_text(owner, str(config))
         self.pages: dict[str, dict[str, Any]] = {}
         self.lock = -1
 
@@ -52,7 +68,9 @@ class Site:
             return {}
         except ValueError:  # not ours, or damaged: everything is run again
             return {}
-        return found if isinstance(found, dict) else {}
+        if not isinstance(found, dict):
+            return {}
+        return {name: about for name, about in found.items() if isinstance(about, dict) and about.keys() >= _KNOWN}
 
     def file(self, name: str, ending: str) -> Path:
         return self.folder / f"{name}{ending}"

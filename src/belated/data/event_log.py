@@ -40,6 +40,14 @@ from belated.tables.refusal import refuse
 from belated.typing import Bools, Ints
 
 
+def require_log(log: Any, asker: str) -> None:
+    """Refuse a table, and say how a log is made of it."""
+    if not isinstance(log, EventLog):
+        raise TypeError(
+            f"{asker} wants an EventLog, got {type(log).__name__}. Of a table: EventLog.from_frame(table, arrival=..., outcome=...)."
+        )
+
+
 class EventLog:
     """Facts about samples: features, the instant of arrival, and the instant of the outcome if there was one.
 

@@ -21,6 +21,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import column_or_1d
 
 from belated.cluster.sharded import Sharded
 from belated.data.durations import parse_age
@@ -148,14 +149,32 @@ def check_labels(
     return replace(labels, delay=delay)
 
 
-def read_ages(elapsed: Any, n: int) -> Floats:
+def read_ages(elapsed: Any, n: int, name: str = "elapsed") -> Floats:
     """The age of each of n rows, checked."""
-    elapsed = _column(elapsed, "elapsed", n)
-    refuse(
-        ~np.isfinite(elapsed), "elapsed", "{count} not finite", elapsed, "Every row needs the time since its arrival."
-    )
-    refuse(elapsed < 0, "elapsed", "{count} negative", elapsed, "Drop rows that had not arrived yet.")
+    if np.asarray(elapsed).dtype.kind == "b":
+        raise ValueError(f"column {name!r} must hold numbers or durations, got truth values.")
+    elapsed = _column(elapsed, name, n)
+    refuse(~np.isfinite(elapsed), name, "{count} not finite", elapsed, "Every row needs the time since its arrival.")
+    refuse(elapsed < 0, name, "{count} negative", elapsed, "Drop rows that had not arrived yet.")
     return elapsed
+
+
+def plain_labels(y: Any) -> Any:
+    """Labels as an array of NumPy; with NaN for what nullable types, and merges, leave behind."""
+    y = column_or_1d(np.asarray(y), warn=True)
+    if y.dtype.kind != "O":
+        return y
+    return np.array([np.nan if type(value).__name__ in ("NAType", "NoneType") else value for value in y])
+
+
+def read_positives(y: Any, classes: Any) -> Bools:
+    """Which labels are of the positive class; what is of neither is refused."""
+    y = plain_labels(y)
+    neither = " nor ".join(f"{one}" for one in classes).replace("{", "{{").replace("}", "}}")
+    advice = "Give labels as they were given to fit, and leave out rows whose label is not known."
+    refuse(~np.isin(y, classes), "y", f"{{count}} neither {neither}", y, advice)
+    found: Bools = y == classes[-1]
+    return found
 
 
 def _check_delays(delay: Floats, labels: Labels, positive: Any) -> None:

@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from belated.cluster.sharded import Sharded, by_rows
 from belated.data.durations import DAY, parse_budget, parse_duration
-from belated.data.event_log import EventLog
+from belated.data.event_log import EventLog, require_log
 from belated.data.labels import check_labels
 from belated.data.times import show_instant
 from belated.evaluation.column_findings import check_columns
@@ -203,6 +203,7 @@ def backtest(
     ['bl', 'tw', 'oracle']
     """
     begun = time.monotonic()
+    require_log(log, "backtest")
     chosen, engines = check_methods(methods), check_models(models, model)
     if log.on_cluster:
         require_on_cluster(engines.values())

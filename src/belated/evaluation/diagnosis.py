@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from scipy import stats
 
 from belated.data.durations import DAY, parse_duration
-from belated.data.event_log import EventLog
+from belated.data.event_log import EventLog, require_log
 from belated.data.snapshot import Snapshot
 from belated.data.times import show_instant
 from belated.evaluation.column_findings import ColumnFinding, examine_columns
@@ -212,6 +212,7 @@ def diagnose(
     Half of all positives within 7 days come within 0.433 days, 90% within 4.91.
     A window of 4.91 days misses 10% of them (95% interval 8% to 12%).
     """
+    require_log(log, "diagnose")
     limit = None if horizon is None else parse_duration(horizon, "horizon", log.clock)
     reach = None if lookback is None else parse_duration(lookback, "lookback", log.clock)
     snap = log.latest(reach, limit)

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from belated.compiling import njit
 from belated.tables.frames import decoded, is_text
 from belated.threads import compiled
 from belated.typing import Ints, SmallInts
@@ -30,7 +31,7 @@ _BASIS = np.uint64(0xCBF29CE484222325)
 MISSING = np.uint64(255)
 
 
-@nb.njit(cache=True, inline="always")
+@njit(inline="always")
 def mix(h: Any) -> Any:
     h ^= h >> np.uint64(33)
     h *= np.uint64(0xFF51AFD7ED558CCD)
@@ -39,18 +40,18 @@ def mix(h: Any) -> Any:
     return h ^ (h >> np.uint64(33))
 
 
-@nb.njit(cache=True, inline="always")
+@njit(inline="always")
 def fold(h: Any, byte: Any) -> Any:
     return (h ^ np.uint64(byte)) * _PRIME
 
 
-@nb.njit(cache=True, inline="always")
+@njit(inline="always")
 def into(h: Any, n_columns: Any) -> Any:
     """h mod n_columns, without a division where that is a power of 2."""
     return h & (n_columns - np.uint64(1)) if n_columns & (n_columns - np.uint64(1)) == np.uint64(0) else h % n_columns
 
 
-@nb.njit(cache=True)
+@njit()
 def _start(name: Bytes, seed: int) -> Any:
     h = _BASIS ^ np.uint64(seed)
     for byte in name:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from belated.data.durations import DAY, in_words, is_number, parse_duration
-from belated.data.event_log import EventLog
+from belated.data.event_log import EventLog, require_log
 from belated.data.times import parse_instant, show_instant
 from belated.evaluation.column_findings import check_columns
 from belated.forecasting.calendar import Calendar
@@ -107,7 +107,7 @@ def forecast(
     as_of: Any = None,
     lookback: Any = None,
     method: str = "dfm-piecewise",
-    model: str | Model = "linear",
+    model: str | Model | None = "linear",
     group: str | None = None,
     value: str | None = None,
     arrivals: str | None = None,
@@ -161,11 +161,12 @@ def forecast(
     >>> found.total["rows"], found.total["positive"], round(found.total["to_come"], -1), found.total["came"]
     (2777, 324, 80.0, 106.0)
     """
+    require_log(log, "forecast")
     if log.on_cluster:
         raise ValueError("a forecast wants its rows here: forecast(log.sample(0.1).collect(), ...), say.")
     if arrivals not in (None, "repeat"):
         raise ValueError(f"arrivals={arrivals!r} is not known; leave it out, or say 'repeat'.")
-    levels = [levels] if isinstance(levels, float | int) else list(levels)
+    levels = list(levels) if isinstance(levels, Iterable) else [levels]
     if not levels or not all(is_number(level) and 0 < level < 1 for level in levels):
         raise ValueError(f"levels={levels!r} must be numbers between 0 and 1.")
     if method not in (CHAIN_LADDER, "auto") and method not in METHODS:
@@ -183,6 +184,7 @@ def forecast(
     values = None if value is None else ValueColumn.read(log, value)
     if values is not None and values.of_positives:
         log = log.without_features(values.name)
+    model = "linear" if model is None else model
     bare = not log.features
     if bare:  # nothing to learn from but times
         log, method = log.without_features(), CHAIN_LADDER

@@ -84,5 +84,4 @@ def _groups(snapshot: Snapshot, name: str) -> tuple[tuple[str, ...], Ints]:
     table = open_table(snapshot.X, "the log")
     require(table, [name], "the log")
     coded = as_text(table, name).dictionary_encode()
-    found = [str(value) for value in coded.dictionary.to_pylist()]
-    return (*found, "missing"), np.asarray(coded.indices.fill_null(len(found)), dtype=np.int64)
+    return tuple(coded.dictionary.to_pylist()), np.asarray(coded.indices, dtype=np.int64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -52,8 +53,8 @@ class PastForecast:
 
 def past_dates(log: EventLog, now: int, horizon: int, count: int) -> list[int]:
     """Dates spread evenly over the later part of the past, where a whole horizon lies before and after; where there is no room for that, less."""
-    if count < 0:
-        raise ValueError(f"cutoffs={count!r} must be at least 0.")
+    if not (isinstance(count, Integral) and count >= 0):
+        raise ValueError(f"cutoffs={count!r} must be a whole number of at least 0.")
     grid, half = log.grid, (now - log.first) // 2
     # A forecast from much less history than there is today would say little about today's.
     for before, after in ((max(half, horizon), horizon), (horizon, horizon), (horizon // 2, horizon // 4)):

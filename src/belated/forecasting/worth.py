@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from belated.data.event_log import EventLog
 from belated.data.times import NEVER
 from belated.features.field_matrix import FieldMatrix
-from belated.tables.frames import open_table, require, to_arrow
+from belated.tables.frames import as_numbers, open_table, require
 from belated.tables.refusal import refuse
 from belated.typing import Bools, Floats, Ints
 
@@ -53,12 +52,7 @@ class ValueColumn:
             raise ValueError(f"value={name!r}: a log of hashed fields has no named columns.")
         table = open_table(log.frame, "the log")
         require(table, [name], "the log")
-        column = to_arrow(table, name)
-        if not any(of(column.type) for of in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)):
-            raise ValueError(
-                f"column {name!r} cannot be summed up: it holds {column.type}, and a value must be a number."
-            )
-        values = np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+        values = as_numbers(table, name, "numbers to be summed up")
         positive = log.times[1] != NEVER
         advice = "Forecast gains and losses apart, each as a column of its own."
         refuse(values < 0, name, "{count} negative", values, advice)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 from belated.data.durations import in_words, is_number
-from belated.data.event_log import EventLog
+from belated.data.event_log import EventLog, require_log
 from belated.monitoring.arms import FEWEST, ArmRows
 from belated.monitoring.delay_test import later_than
 from belated.monitoring.final_rates import FinalRates, final_rates
@@ -127,6 +127,11 @@ def lift(
     """
     if not (is_number(level) and 0 < level < 1):
         raise ValueError(f"level={level!r} must be a number between 0 and 1.")
+    require_log(log, "lift")
+    if not isinstance(treatment, str):
+        raise ValueError(f"treatment={treatment!r} must be the name of the column that says who was in which arm.")
+    if not log.features:
+        raise ValueError(f"the log has no column {treatment!r}: its features are what lift can see, and it has none.")
     if not log.on_cluster:
         log.refuse_future("arrival", "outcome")
     asked = ArmRows.of(log, treatment, control, cluster, horizon, as_of)
@@ -186,6 +191,9 @@ def _arm(rows: ArmRows, rates: FinalRates, k: int, alpha: float) -> dict[str, An
     }
 
 
+_ROUNDING = 1e-9  # the least error of a ratio: where all rows are positive, what is left is that of adding up
+
+
 def _effect(rows: ArmRows, rates: FinalRates, k: int, alpha: float) -> dict[str, Any]:
     """Of arm k against the control."""
     sign = np.where(rows.arm == k, 1.0, np.where(rows.arm == 0, -1.0, 0.0))
@@ -194,7 +202,7 @@ def _effect(rows: ArmRows, rates: FinalRates, k: int, alpha: float) -> dict[str,
     error, freedom = _spread(contributed, rows.cluster, sign != 0)
     in_points, freedom_in_points = _spread(contributed * rates.rate[rows.arm], rows.cluster, sign != 0)
     wide = float(stats.t.ppf(1 - alpha / 2, freedom_in_points)) * in_points
-    p = 2 * float(stats.t.sf(abs(np.log(ratio)) / max(error, 1e-300), freedom))
+    p = 2 * float(stats.t.sf(abs(np.log(ratio)) / max(error, _ROUNDING), freedom))
     pair = {
         "difference": [difference, difference - wide, difference + wide],
         "ratio": _on_log_scale(ratio, error, freedom, alpha),
@@ -249,7 +257,7 @@ def _plain_shares(rows: ArmRows, k: int, which: Any, alpha: float) -> dict[str, 
     wide = z * float(np.sqrt(a * (1 - a) / of[0] + b * (1 - b) / of[1]))
     error = float(np.sqrt((1 - a) / positive[0] + (1 - b) / positive[1]))
     pair = {"difference": [a - b, a - b - wide, a - b + wide], "ratio": _on_log_scale(a / b, error, np.inf, alpha)}
-    p = 2 * float(stats.norm.sf(abs(np.log(a / b)) / max(error, 1e-300)))
+    p = 2 * float(stats.norm.sf(abs(np.log(a / b)) / max(error, _ROUNDING)))
     return _decided(rows, k, pair, p, alpha) | about
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,16 +35,16 @@ def parse_limits(given: str | Sequence[str] | Mapping[str, Any] | None) -> list[
         return []
     if isinstance(given, Mapping):
         return [_limit(name, ends, f"{name}={ends!r}") for name, ends in given.items()]
-    texts = [given] if isinstance(given, str) else list(given)
+    texts = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
     found = []
     for text in texts:
-        name, _, ends = text.partition("=")
+        name, _, ends = str(text).partition("=")
         low, dots, high = ends.partition("..")
         if not dots:
             raise ValueError(
                 f"fail_on={text!r} is not understood; write calibration=0.9..1.1, auc=0.7.. or log_loss=..0.4."
             )
-        found.append(_limit(name.strip(), [low.strip() or None, high.strip() or None], text))
+        found.append(_limit(name.strip(), [low.strip() or None, high.strip() or None], str(text)))
     return found
 
 

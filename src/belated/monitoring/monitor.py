@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +25,7 @@ from belated.monitoring.verdicts import (
     verdict_on,
     versions_in_use,
 )
-from belated.notices import logger
+from belated.notices import logger, overheard
 
 
 @dataclass(frozen=True)
@@ -161,15 +160,10 @@ def monitor(
     elif key is None:
         raise ValueError("outcomes in a table of their own find their scores by a key: say which column with key=.")
     else:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", OutcomeWarning)
+        with overheard(OutcomeWarning) as left_out:
             log = EventLog.from_frames(
                 scores, outcomes, key=key, arrival=time, outcome=outcome, features=columns, until=until, **how
             )
-        for warning in caught:
-            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-            if issubclass(warning.category, OutcomeWarning):
-                left_out.append(f"{warning.message}")
     log.refuse_future(time, outcome)
     rows = ScoredRows.of(log, score, by, version, horizon)
     size = parse_duration(period, "period", log.clock)
@@ -180,7 +174,7 @@ def monitor(
     check = own_past(
         rows,
         size,
-        [parse_duration(lag, "lags", log.clock) for lag in ([lags] if isinstance(lags, str) else lags)],
+        [parse_duration(lag, "lags", log.clock) for lag in ([lags] if isinstance(lags, str) else lags or ())],
         periods,
     )
     judged, broken = [], {}
@@ -212,8 +206,14 @@ def monitor(
         failed=failed,
         delays=delays_in_plain(look.scaled.shares, rows),
         settings=settings,
-        notes=[*left_out, *notes_on(periods, check, small)],
+        notes=[*left_out, *notes_on(periods, check, small, _surprises(rows))],
     )
+
+
+def _surprises(rows: ScoredRows) -> int:
+    """Positives that were scored 0, and final negatives that were scored 1."""
+    final = rows.elapsed >= rows.days
+    return int(np.where(rows.positive, rows.score == 0, final & (rows.score == 1)).sum())
 
 
 def delays_in_plain(shares: SeenShares, rows: ScoredRows) -> dict[str, Any]:

@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from belated.data.durations import DAY, parse_duration
 from belated.data.event_log import EventLog
 from belated.data.times import NEVER, show_instant
-from belated.tables.frames import as_text, open_table, to_arrow
+from belated.tables.frames import as_numbers, as_text, open_table
 from belated.tables.refusal import refuse
 from belated.typing import Bools, Floats, Ints
 
@@ -40,7 +39,7 @@ class ScoredRows:
             raise ValueError("monitoring wants its rows here: collect the log first.")
         table, (time, outcome) = open_table(log.frame, "the scores"), log.times
         limit = parse_duration(horizon, "horizon", log.clock)
-        values = _scores(to_arrow(table, score), score)
+        values = _scores(as_numbers(table, score, "probabilities"), score)
         segment, segments = _codes(table, by)
         which, versions = _codes(table, version)
         late = np.where(outcome == NEVER, limit + 1, outcome - time) > limit
@@ -96,10 +95,7 @@ def period_of(time: Ints, size: int) -> Ints:
     return (time - origin) // size * size + origin
 
 
-def _scores(column: pa.Array, name: str) -> Floats:
-    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type)):
-        raise ValueError(f"column {name!r} must hold probabilities, got {column.type}.")
-    values = np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False))
+def _scores(values: Floats, name: str) -> Floats:
     refuse(np.isnan(values), name, "{count} missing", values, "Every row needs the score that it was given.")
     advice = "Scores must be probabilities between 0 and 1; a margin becomes one by 1 / (1 + exp(-margin))."
     refuse((values < 0) | (values > 1), name, "{count} outside 0 to 1", values, advice)
@@ -110,6 +106,4 @@ def _codes(table: Any, name: str | None) -> tuple[Ints, tuple[str, ...]]:
     if name is None:
         return np.zeros(len(table), dtype=np.int16), ("",)
     coded = as_text(table, name).dictionary_encode()
-    names = [str(value) for value in coded.dictionary.to_pylist()]
-    codes = np.asarray(coded.indices.fill_null(len(names)), dtype=np.int64)
-    return codes, (*names, "missing")
+    return np.asarray(coded.indices, dtype=np.int64), tuple(coded.dictionary.to_pylist())

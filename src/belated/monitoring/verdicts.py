@@ -137,11 +137,15 @@ def _most_clearly(row: dict[str, Any]) -> str:
     return f"{row['segment']} ({version}{how})"
 
 
-def notes_on(periods: list[Period], check: list[dict[str, Any]], small: int) -> list[str]:
-    """What a reader should know; ``small`` segments were not looked at."""
+def notes_on(periods: list[Period], check: list[dict[str, Any]], small: int, surprises: int) -> list[str]:
+    """What a reader should know; ``small`` segments were not looked at, and ``surprises`` are rows that cannot be if their scores are right."""
     found = []
     if small:
         found.append(f"{counted(small, 'segment')} with the fewest rows: not looked at.")
+    if surprises:
+        found.append(
+            f"{counted(surprises, 'row')} scored 0 and positive, or scored 1 and negative: their log loss is infinite, and counts as that of a score 1e-15 away."
+        )
     young = sum(one.estimate.too_young for one in periods)
     if young:
         found.append(

@@ -7,6 +7,7 @@ from typing import Any
 import numba as nb
 import numpy as np
 
+from belated.compiling import njit
 from belated.solvers.row_kernels import prefetch
 from belated.threads import compiled
 from belated.typing import Floats, SmallInts
@@ -14,7 +15,7 @@ from belated.typing import Floats, SmallInts
 _AHEAD = 8  # rows ahead of the current one, whose state is fetched
 
 
-@nb.njit(cache=True)
+@njit()
 def shuffle(order: SmallInts, seed: int) -> None:
     """A full random permutation: shuffling within blocks makes the dual method stall."""
     np.random.seed(seed)  # noqa: NPY002 (numba's own generator)
@@ -23,7 +24,7 @@ def shuffle(order: SmallInts, seed: int) -> None:
         order[i], order[j] = order[j], order[i]
 
 
-@nb.njit(cache=True, fastmath={"contract", "arcp", "nsz"})
+@njit(fastmath={"contract", "arcp", "nsz"})
 def dual_epoch(
     indptr: Any,
     indices: SmallInts,

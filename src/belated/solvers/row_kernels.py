@@ -15,6 +15,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from belated.compiling import njit
 from belated.threads import compiled
 from belated.typing import Floats, SmallInts
 
@@ -61,7 +62,7 @@ def mark_columns(indices: SmallInts, marks: Any) -> None:
             marks[t, j >> np.uint64(6)] |= np.uint64(1) << (j & np.uint64(63))
 
 
-@nb.njit(cache=True)
+@njit()
 def list_columns(words: Any, columns: SmallInts) -> None:
     """The columns whose bits are set in ``words[:, 0]``; ``words[:, 1]`` gets how many come before each word."""
     found = 0
@@ -238,7 +239,7 @@ def logistic_pass(
         gradient[j] = total
 
 
-@nb.njit(cache=True, fastmath=FREE)
+@njit(fastmath=FREE)
 def second_moments(indptr: Any, indices: SmallInts, data: Floats, weight: Floats, out: Floats) -> None:
     """M with M + M' = X' diag(weight) X: each pair of a row's entries is added once, on either side."""
     for i in range(weight.size):

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 
+from belated.compiling import njit
 from belated.features.hashing import mix
 from belated.typing import Ints
 
 _SMALLEST = 1024
 
 
-@nb.njit(cache=True, inline="always")
+@njit(inline="always")
 def _place(key: Any, mask: Any) -> Any:
     return np.int64(mix(np.uint64(key)) & np.uint64(mask))
 
 
-@nb.njit(cache=True)
+@njit()
 def _put(keys: Ints, numbers: Ints, new: Ints, first: int, gone: int, found: Ints) -> int:
     """Number new keys from ``first`` on. ``found`` gets the number of one that is there already, and -1 where it is new."""
     mask, count = keys.size - 1, 0
@@ -34,7 +34,7 @@ def _put(keys: Ints, numbers: Ints, new: Ints, first: int, gone: int, found: Int
     return count
 
 
-@nb.njit(cache=True)
+@njit()
 def _get(keys: Ints, numbers: Ints, asked: Ints, gone: int, found: Ints) -> None:
     mask = keys.size - 1
     for i in range(asked.size):

@@ -12,13 +12,14 @@ from typing import Any
 import numba as nb
 import numpy as np
 
+from belated.compiling import njit
 from belated.threads import compiled
 from belated.typing import Floats, Ints
 
 FTRL, ADAGRAD = 0, 1
 
 
-@nb.njit(cache=True, inline="always")
+@njit(inline="always")
 def _weight(u: Any, n: Any, rule: int, rate: float, beta: float, l1: float, l2: float) -> Any:
     if rule == ADAGRAD:
         return u
@@ -29,7 +30,7 @@ def _weight(u: Any, n: Any, rule: int, rate: float, beta: float, l1: float, l2: 
     return -w if u > 0.0 else w
 
 
-@nb.njit(cache=True, inline="always")
+@njit(inline="always")
 def _update(
     state: Any, column: int, head: int, g: float, rule: int, rate: float, beta: float, l1: float, l2: float
 ) -> None:
@@ -43,7 +44,7 @@ def _update(
     state[column, head, 1] = more
 
 
-@nb.njit(cache=True, inline="always")
+@njit(inline="always")
 def _slope(margin: float, a: float, b: float, c: float) -> float:
     """The derivative of a * -log f + b * -log(1 - c f), f = sigmoid(margin)."""
     f = 1.0 / (1.0 + np.exp(-margin)) if margin >= 0.0 else np.exp(margin) / (1.0 + np.exp(margin))
@@ -52,7 +53,7 @@ def _slope(margin: float, a: float, b: float, c: float) -> float:
     return b * c * f * (1.0 - f) / max(1.0 - c * f, 1e-12) - a * (1.0 - f)
 
 
-@nb.njit(cache=True, inline="always")
+@njit(inline="always")
 def _read(state: Any, column: Any, head: int, shared: int, how: Any) -> float:
     """The weight of a column for a margin, with what all margins share."""
     rule, rate, beta, l1, l2 = how
@@ -64,7 +65,7 @@ def _read(state: Any, column: Any, head: int, shared: int, how: Any) -> float:
     return w
 
 
-@nb.njit(cache=True, inline="always")
+@njit(inline="always")
 def _write(state: Any, column: Any, head: int, shared: int, g: float, how: Any) -> None:
     rule, rate, beta, l1, l2 = how
     _update(state, column, head, g, rule, rate, beta, l1, l2)
@@ -72,7 +73,7 @@ def _write(state: Any, column: Any, head: int, shared: int, g: float, how: Any) 
         _update(state, column, shared, g, rule, rate, beta, l1, l2)
 
 
-@nb.njit(cache=True)
+@njit()
 def learn_fields(indices: Any, head: Ints, a: Floats, b: Floats, c: Floats, state: Any, shared: int, how: Any) -> None:
     """Rows of hashed categories, every value 1; columns are folded into those that the state has."""
     n, k = indices.shape
@@ -95,7 +96,7 @@ def learn_fields(indices: Any, head: Ints, a: Floats, b: Floats, c: Floats, stat
             _write(state, place[j], h, shared, g, how)
 
 
-@nb.njit(cache=True)
+@njit()
 def learn_numbers(X: Floats, head: Ints, a: Floats, b: Floats, c: Floats, state: Any, shared: int, how: Any) -> None:
     """Rows of numbers."""
     n, k = X.shape
@@ -142,7 +143,7 @@ def margins_of_fields(indices: Any, state: Any, shared: int, how: Any) -> Floats
     return out
 
 
-@nb.njit(cache=True)
+@njit()
 def weights_of(state: Any, heads: int, shared: int, how: Any) -> Floats:
     """The weight of each column and margin, the intercept last."""
     out = np.empty((state.shape[0], heads))

@@ -22,7 +22,7 @@ from sklearn.base import clone
 
 from belated.classifier import DelayedFeedbackClassifier
 from belated.data.durations import DAY, parse_duration
-from belated.data.event_log import EventLog
+from belated.data.event_log import EventLog, require_log
 from belated.data.times import NEVER, show_instant
 from belated.evaluation.metrics import log_losses, scores
 from belated.evaluation.progress import progress_file
@@ -107,6 +107,7 @@ def replay(
     >>> sorted(found.summary()["methods"])
     ['fnw', 'oracle', 'pretrained']
     """
+    require_log(log, "replay")
     plan = _Plan.of(log, horizon, warmup, step, wait, refit, methods, model)
     every = len(plan.starts) * len(plan.names)
     groups = _shared_out(plan, n_jobs)

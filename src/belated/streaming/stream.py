@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 from typing import Any
 
-import numba as nb
 import numpy as np
 
+from belated.compiling import njit
 from belated.data.durations import parse_duration
 from belated.data.times import NEVER, show_instant
 from belated.features.field_encoder import FieldEncoder
@@ -384,7 +384,7 @@ def _split(batches: list[tuple[Any, ...]], now: int) -> tuple[list[tuple[Any, ..
     return ready, later
 
 
-@nb.njit(cache=True)
+@njit()
 def _turn(row: Ints, time: Ints, start: Ints, delay: Ints, horizon: int, found: Any) -> None:
     """Mark rows as positive, in order of time: 0 done, 1 it was already, 2 beyond the horizon."""
     for i in range(row.size):

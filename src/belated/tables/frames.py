@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from belated.tables.refusal import refuse
-from belated.typing import Bools
+from belated.typing import Bools, Floats
 
 
 def open_table(frame: Any, what: str, may_be_empty: bool = False) -> nw.DataFrame[Any]:
@@ -83,8 +83,39 @@ def to_arrow(table: nw.DataFrame[Any], name: str) -> pa.Array:
 
 
 def as_text(table: nw.DataFrame[Any], name: str) -> pa.Array:
-    """One column as text, missing values by that name."""
-    return decoded(to_arrow(table, name)).cast(pa.large_string()).fill_null("missing")
+    """One column as text, missing values by that name; where a value is called so, by ``(missing)``."""
+    values = decoded(to_arrow(table, name))
+    try:
+        text = values.cast(pa.large_string())
+    except pa.ArrowNotImplementedError:
+        raise ValueError(f"column {name!r} holds {values.type}, and groups are told by plain values.") from None
+    if not text.null_count:
+        return text
+    taken = pc.any(pc.equal(text, "missing")).as_py()
+    return text.fill_null("(missing)" if taken else "missing")
+
+
+def as_numbers(table: nw.DataFrame[Any], name: str, what: str) -> Floats:
+    """One column as numbers, NaN where there is none; ``what`` is what they should be."""
+    column = decoded(to_arrow(table, name))
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    if any(is_kind(column.type) for is_kind in kinds):
+        return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
+    if is_text(column.type):
+        words = column.to_pylist()
+        strange = np.array([word is not None and not _is_number(word) for word in words], dtype=bool)
+        if 2 * strange.sum() < len(words):
+            advice = "Correct them, or say which words mean a missing value (na=, or --na)."
+            refuse(strange, name, "{count} no number", words, advice)
+    raise ValueError(f"column {name!r} must hold {what}, got {column.type}.")
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def decoded(array: pa.Array) -> pa.Array:

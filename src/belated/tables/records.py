@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numba as nb
 import numpy as np
 from numpy.typing import NDArray
 
+from belated.compiling import njit
 from belated.typing import Ints
 
 _BOM = b"\xef\xbb\xbf"
@@ -37,7 +37,7 @@ def more_than_a_byte(encoding: str) -> bool:
     return not "a,".encode(encoding).endswith(b"a,")
 
 
-@nb.njit(cache=True)
+@njit()
 def _scan(data: NDArray[np.uint8], delimiter: int, begin: int) -> tuple[Ints, int]:
     lines = 1
     for p in range(data.size):
