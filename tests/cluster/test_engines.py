@@ -262,6 +262,50 @@ def test_a_worker_that_is_killed_costs_time_and_not_the_result(engine, here, the
     assert repr(there) == repr(here)
 
 
+def test_a_worker_that_is_killed_in_the_middle_of_a_wide_fit(engine, table, tmp_path, monkeypatch):
+    """Weights of so many columns are not sent with each task."""
+    wide = table.assign(id=[f"k{k}" for k in np.random.default_rng(0).integers(0, 10**6, len(table))])
+    far = engine.read(engine.frame(pd.concat([wide] * 3, ignore_index=True), tmp_path), hash_columns=2**18, **COLUMNS)
+
+    def fitted():
+        clf = DelayedFeedbackClassifier("tw", window=7.0, model=LinearModel(l2=1e-5, tol=1e-8))
+        return clf.fit_snapshot(far.snapshot(**ASK)).predict_proba(wide)[:, 1]
+
+    total, asked = Cluster.total, []
+
+    def kill_in_the_middle(self, work, value=None):
+        asked.append(work)
+        if len(asked) == victim[0]:
+            os.kill(victim[1], signal.SIGKILL)
+        return total(self, work, value)
+
+    monkeypatch.setattr(Cluster, "total", kill_in_the_middle)
+    victim = (0, 0)
+    expected = fitted()
+    victim = (int(0.6 * len(asked)), engine.processes()[0])
+    assert len(asked) > 20
+    asked.clear()
+    assert_allclose(fitted(), expected, atol=1e-6)
+    assert victim[1] not in engine.processes()
+
+
+def test_what_is_forgotten_leaves_nothing_behind(engine, there):
+    """Neither at the workers nor with those who tell them what to do."""
+    if not isinstance(engine, OnDask):
+        pytest.skip("of Dask's scheduler")
+    elapsed = there.snapshot(**ASK).elapsed
+    elapsed.sum()
+    time.sleep(1)
+    before = len(engine.cluster.scheduler.tasks)
+    for k in range(5):
+        kept = (elapsed + k).kept()
+        kept.sum()
+        del kept
+    elapsed.sum()
+    time.sleep(1)
+    assert len(engine.cluster.scheduler.tasks) <= before
+
+
 def test_spark_without_a_direct_line(engine, here, there, monkeypatch):
     """As where executors cannot reach the driver: each sum is a job."""
     if isinstance(engine, OnDask):

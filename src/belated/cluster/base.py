@@ -6,8 +6,10 @@ source at any time, by the same functions in the same order; so a worker that is
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import count
@@ -18,6 +20,7 @@ import numpy as np
 from belated.threads import threads
 
 Work = Callable[["Part", Any], Any]
+_met: ContextVar[set[int] | None] = ContextVar("belated_met", default=None)
 _COPIES = 4  # of a partition: its table, its features, these encoded, and what a pass needs
 
 
@@ -39,11 +42,29 @@ class Kept:
         self.number = number
 
     def __reduce__(self) -> Any:
+        met = _met.get()
+        if met is not None:
+            met.add(self.number)
         return Kept, (self.number,)
+
+
+def packed(work: Work, value: Any) -> tuple[bytes, list[int]]:
+    """A function and its value as bytes, and what they refer to of that which partitions keep."""
+    import cloudpickle
+
+    met: set[int] = set()
+    token = _met.set(met)
+    try:
+        return cloudpickle.dumps((work, value)), sorted(met)
+    finally:
+        _met.reset(token)
 
 
 class Cluster:
     """Partitions of some rows, wherever they are. An engine writes :meth:`_run`, :meth:`_run_together`, :meth:`_keep` and :meth:`_drop`.
+
+    A function finds in ``part.kept`` what its value refers to by a :class:`Kept`; where it refers to none, the rows that the partition was made with, by the
+    number ``SOURCE``. Several threads may use a cluster; one waits for the other.
 
     Parameters
     ----------
@@ -55,18 +76,21 @@ class Cluster:
         self.partitions = partitions
         self._numbers = count()
         self._forgotten: list[int] = []
+        self._lock = threading.RLock()
 
     def total(self, work: Work, value: Any = None) -> Any:
         """The sum of ``work(part, value)`` over all partitions; see :func:`add` for what a sum is."""
-        self._forget()
-        return self._run(work, value)
+        with self._lock:
+            self._forget()
+            return self._run(work, value)
 
     def keep(self, work: Work, value: Any = None) -> Kept:
         """Have each partition keep ``work(part, value)``, as ``part.kept[number]``."""
-        self._forget()
-        kept = Kept(next(self._numbers))
-        weakref.finalize(kept, self._forgotten.append, kept.number)
-        self._keep(kept.number, work, value)
+        with self._lock:
+            self._forget()
+            kept = Kept(next(self._numbers))
+            weakref.finalize(kept, self._forgotten.append, kept.number)
+            self._keep(kept.number, work, value)
         return kept
 
     def together(self, work: Callable[[list[Part], Any], Any], value: Any = None) -> list[Any]:
@@ -74,8 +98,9 @@ class Cluster:
 
         For what talks among workers itself, as LightGBM does.
         """
-        self._forget()
-        return self._run_together(work, value)
+        with self._lock:
+            self._forget()
+            return self._run_together(work, value)
 
     def worker_memory(self) -> int | None:
         """How many bytes the smallest worker may use, where that is known."""
@@ -87,6 +112,8 @@ class Cluster:
         if memory is None:
             return
         largest = self.total(_size_on)
+        if largest is None:  # there are no rows
+            return
         needed = _COPIES * largest.value[0]
         if needed > memory:
             raise ValueError(
@@ -119,16 +146,6 @@ def worked(part: Any, work: Callable[[Any, Any], Any], value: Any) -> Any:
     """What a worker does: run a function, by one thread, since there is a worker for each."""
     with threads(0):
         return work(part, value)
-
-
-def with_kept(part: Part, number: int, work: Work, value: Any) -> Part:
-    """The same partition, which also keeps what a function makes of it."""
-    return Part(part.index, {**part.kept, number: worked(part, work, value)})
-
-
-def without(part: Part, numbers: Iterable[int]) -> Part:
-    gone = set(numbers)
-    return Part(part.index, {number: value for number, value in part.kept.items() if number not in gone})
 
 
 def add(one: Any, other: Any) -> Any:
@@ -171,10 +188,12 @@ class HereCluster(Cluster):
         return [worked(self.parts, work, value)]
 
     def _keep(self, number: int, work: Work, value: Any) -> None:
-        self.parts = [with_kept(part, number, work, value) for part in self.parts]
+        self.parts = [Part(part.index, {**part.kept, number: worked(part, work, value)}) for part in self.parts]
 
     def _drop(self, numbers: list[int]) -> None:
-        self.parts = [without(part, numbers) for part in self.parts]
+        for part in self.parts:
+            for number in numbers:
+                part.kept.pop(number, None)
 
 
 def _size_on(part: Part, value: Any) -> Reduced:

@@ -24,7 +24,11 @@ def with_column(frame: Any, name: str, work: Work) -> Any:
     if name in frame.columns:
         raise ValueError(f"the table has a column {name!r} already: rename or drop it first.")
     if engine_of(frame) == "dask":
-        return frame.map_partitions(_in_pandas, name, work, meta=frame._meta.assign(**{name: np.zeros(0)}))
+        from dask.delayed import delayed
+
+        # Once for all partitions, as below.
+        sent = delayed(work, pure=False, traverse=False)
+        return frame.map_partitions(_in_pandas, name, sent, meta=frame._meta.assign(**{name: np.zeros(0)}))
     from pyspark.sql.types import DoubleType, StructField, StructType
 
     # The work goes to each worker once, and not with each task: it may hold a large model.

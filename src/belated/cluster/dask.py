@@ -1,18 +1,21 @@
-"""Partitions on a Dask cluster: each is a future, and so is everything it keeps.
+"""Partitions on a Dask cluster: the rows of each are a future, and so is everything it keeps.
 
 Dask knows how each future was made, so it makes those of a lost worker again; and it moves what does not fit in a worker's memory to its disk.
 """
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Callable
 from typing import Any
 
+import dask
 from distributed import Client, get_client, wait
 
-from belated.cluster.base import SOURCE, Cluster, Part, Work, add_all, with_kept, without, worked
+from belated.cluster.base import SOURCE, Cluster, Part, Work, add_all, packed, worked
 from belated.extras import how_to_install
 
-_LARGE = 50_000  # bytes: values above this are sent once to each worker, not with each task
+_LARGE = 50_000  # bytes: values above this are sent once, and not with each task
 _AT_A_TIME = 8  # results that are added up by one task
 
 
@@ -23,11 +26,11 @@ class DaskCluster(Cluster):
         self.client = client or running_client()
         tables = self.client.compute(frame.to_delayed())
         super().__init__(len(tables))
-        self.parts = [self.client.submit(_part, k, table, pure=False) for k, table in enumerate(tables)]
+        self.rows = [self.client.submit(_part, k, table, pure=False) for k, table in enumerate(tables)]
+        self.kept: dict[int, list[Any]] = {}  # a future for each partition
 
     def _run(self, work: Work, value: Any) -> Any:
-        sent = self._sent(value)
-        results = [self.client.submit(worked, part, work, sent, pure=False) for part in self.parts]
+        results = self._on_each(_worked, work, value)
         while len(results) > _AT_A_TIME:
             results = [
                 self.client.submit(add_all, results[k : k + _AT_A_TIME], pure=False)
@@ -36,44 +39,52 @@ class DaskCluster(Cluster):
         return add_all(self.client.gather(results))
 
     def _run_together(self, work: Any, value: Any) -> list[Any]:
-        wait(self.parts)
-        where = self.client.who_has(self.parts)
+        sent, needed = self._sent(work, value)
+        wait(self.rows)
+        where = self.client.who_has(self.rows)
         held: dict[str, list[Any]] = {}
-        for part in self.parts:
-            held.setdefault(min(where[part.key]), []).append(part)
+        for rows, parts in zip(self.rows, needed, strict=True):
+            held.setdefault(min(where[rows.key]), []).append(parts)
         results = [
-            self.client.submit(worked, parts, work, value, workers=[worker], allow_other_workers=False, pure=False)
+            self.client.submit(_together, parts, sent, workers=[worker], allow_other_workers=False, pure=False)
             for worker, parts in held.items()
         ]
         found: list[Any] = self.client.gather(results)
         return found
 
     def _keep(self, number: int, work: Work, value: Any) -> None:
-        sent = self._sent(value)
-        parts = [self.client.submit(with_kept, part, number, work, sent, pure=False) for part in self.parts]
+        parts = self._on_each(_kept, work, value, number)
         wait(parts)
         for part in parts:
             if part.status == "error":
                 part.result()  # raises
-        self.parts = parts
+        self.kept[number] = parts
 
     def _drop(self, numbers: list[int]) -> None:
-        self.parts = [self.client.submit(without, part, numbers, pure=False) for part in self.parts]
+        for number in numbers:
+            self.kept.pop(number, None)
 
-    def _sent(self, value: Any) -> Any:
-        """A value, or a future of it on all workers where it is large."""
-        from dask.sizeof import sizeof
+    def _on_each(self, task: Callable[..., Any], work: Work, value: Any, *more: Any) -> list[Any]:
+        """A future for each partition."""
+        sent, needed = self._sent(work, value)
+        return [self.client.submit(task, parts, sent, *more, pure=False) for parts in needed]
 
-        if sizeof(value) < _LARGE:
-            return value
-        return self.client.scatter(value, broadcast=True, hash=False)
+    def _sent(self, work: Work, value: Any) -> tuple[Any, list[list[Any]]]:
+        """Work and value, as a future where they are large: a task that workers can do again; and what is needed of each partition."""
+        bytes_, numbers = packed(work, value)
+        needed = [self.kept[number] for number in numbers if number != SOURCE] or [self.rows]
+        sent: Any = bytes_
+        if len(bytes_) > _LARGE:
+            with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
+                sent = self.client.submit(_same, bytes_, pure=False)
+        return sent, [list(parts) for parts in zip(*needed, strict=True)]
 
     def worker_memory(self) -> int | None:
         limits = [worker["memory_limit"] for worker in self.client.scheduler_info(n_workers=-1)["workers"].values()]
         return min(limits) if limits and all(limits) else None
 
     def close(self) -> None:
-        self.parts = []
+        self.rows, self.kept = [], {}
 
 
 def running_client() -> Client:
@@ -87,5 +98,29 @@ def running_client() -> Client:
         ) from None
 
 
+# On a worker.
+
+
 def _part(index: int, table: Any) -> Part:
     return Part(index, {SOURCE: table})
+
+
+def _same(sent: bytes) -> bytes:
+    return sent
+
+
+def _whole(parts: list[Part]) -> Part:
+    """A partition of which each has something."""
+    return Part(parts[0].index, {number: value for part in parts for number, value in part.kept.items()})
+
+
+def _worked(parts: list[Part], sent: bytes) -> Any:
+    return worked(_whole(parts), *pickle.loads(sent))
+
+
+def _kept(parts: list[Part], sent: bytes, number: int) -> Part:
+    return Part(parts[0].index, {number: _worked(parts, sent)})
+
+
+def _together(parts: list[list[Part]], sent: bytes) -> Any:
+    return worked([_whole(some) for some in parts], *pickle.loads(sent))
