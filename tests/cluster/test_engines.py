@@ -226,6 +226,91 @@ def test_any_two_tables_are_joined_as_they_are_here(engine, keys, zone, tmp_path
     assert far.until == here.until and far.zoned == here.zoned
 
 
+def stamped(days, hours=0.0):
+    return pd.Series(pd.Timestamp("2024-03-01") + pd.to_timedelta(np.asarray(days) + hours / 24, "D")).astype("M8[us]")
+
+
+def two_odd_tables(kind):
+    """Tables that could be read otherwise in parts than as a whole, with what more to ask."""
+    n = 8
+    a = pd.DataFrame({"id": np.arange(n), "at": stamped(np.arange(n), 10.0), "x": list("abab") * 2})
+    o = pd.DataFrame({"id": [0, 1, 2, 5], "when": stamped([3, 3, 9, 20], 11.0), "kind": ["won", "lost", "lost", "won"]})
+    more = {}
+    if kind == "a condition":
+        more = {"outcome_where": 'kind == "won"'}
+    elif kind == "a condition that nothing meets":
+        more = {"outcome_where": 'kind == "maybe"'}
+    elif kind in ("seconds since 1970", "milliseconds since 1970"):
+        unit = "s" if kind[0] == "s" else "ms"
+        a["at"], o["when"] = (t.astype(f"M8[{unit}]").astype("int64") for t in (a["at"], o["when"]))
+    elif kind == "seconds from 0":
+        a["at"], o["when"] = np.arange(n) * 10.0, np.array([50.0, 60.0, 70.0, 80.0])
+    elif kind == "outcomes by the day":
+        o["when"] = stamped([0, 1, 9, 20])
+    elif kind == "both by the day":
+        a["at"], o["when"] = stamped(np.arange(n)), stamped([0, 1, 9, 20])
+    elif kind == "keys with fractions":
+        a["id"], o["id"] = a["id"] + np.where(a["id"] == 7, 0.5, 0.0), [0.0, 1.0, 2.0, 7.5]
+    elif kind == "padded keys":
+        o["id"] = [f"{key:03d}" for key in o["id"]]
+    elif kind == "keys of nobody":
+        o["id"] += 100
+    elif kind == "one has a zone":
+        o["when"] = o["when"].dt.tz_localize("UTC")
+    elif kind == "a missing arrival":
+        a.loc[6, "at"] = pd.NaT
+    elif kind == "a missing outcome":
+        o.loc[3, "when"] = pd.NaT
+    return a, o, more
+
+
+ODD = [
+    *(
+        "a condition",
+        "a condition that nothing meets",
+        "seconds since 1970",
+        "milliseconds since 1970",
+        "seconds from 0",
+    ),
+    *(
+        "outcomes by the day",
+        "both by the day",
+        "keys with fractions",
+        "padded keys",
+        "keys of nobody",
+        "one has a zone",
+    ),
+    *("a missing arrival", "a missing outcome"),
+]
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_odd_tables_are_read_or_refused_as_they_are_here(engine, kind, tmp_path):
+    a, o, more = two_odd_tables(kind)
+    ask = {"key": "id", "arrival": "at", "outcome": "when", "features": ["x"], **more}
+
+    def read(make):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            try:
+                log = make()
+            except Exception as error:  # of the engine's own, around ours
+                return " ".join(str(error).split()), None, None
+            said = [str(w.message).split(",")[0] for w in told if w.category is OutcomeWarning]
+            return repr(log), said, log.notes
+
+    here = read(lambda: EventLog.from_frames(a, o, **ask))
+    there = read(lambda: engine.read(engine.frame(a, tmp_path, 2), engine.frame(o, tmp_path, 2), **ask))
+    if here[1] is None:
+        sentence = here[0].split(",")[0].split(". Keys")[0].removesuffix(".")
+        if kind == "one has a zone":
+            sentence = "do not agree on what their times are (datetime, datetime with a zone)"
+        assert sentence in there[0] and there[1] is None
+        assert not kind.startswith("a missing") or "partition" in there[0]
+    else:
+        assert there == here
+
+
 def test_bad_rows_are_refused_as_they_are_here(engine, table, tmp_path):
     bad = table.copy()
     bad.loc[len(bad) - 1, "conversion_time"] = pd.Timestamp("2023-01-01")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,8 +12,8 @@ import pyarrow as pa
 
 from belated.cluster.base import SOURCE, Cluster, Kept, Part, Reduced
 from belated.cluster.sharded import Leaf, Sharded
-from belated.data.cluster_joins import ARRIVAL, OUTCOME, JoinColumns, Joined
-from belated.data.log_columns import feature_names, reach_of
+from belated.data.cluster_joins import ARRIVAL, OUTCOME, JoinColumns, Joined, unlike_times
+from belated.data.log_columns import TimeNote, feature_names, reach_of
 from belated.data.times import NEVER, TimeFormat
 from belated.features.cluster_table import ClusterTable, hashed
 from belated.notices import logger
@@ -44,7 +46,8 @@ def log_on_engine(
     if (key is None) != (outcomes is None):
         raise ValueError("a table of outcomes and key= belong together: give both or neither.")
     if outcomes is None:
-        return log_on_cluster(make, _open(engine, frame), {**names, **options}, until, hash_columns)
+        with _closed_on_error(_open(engine, frame)) as cluster:
+            return log_on_cluster(make, cluster, {**names, **options}, until, hash_columns)
     how = TimeFormat(options.get("time_format"), options.get("time_unit"))
     features = options.get("features")
     columns = [name for name in frame.columns if name not in (key, *names.values())]
@@ -56,8 +59,22 @@ def log_on_engine(
     else:
         from belated.data.spark_joins import join_on_spark as join
     joined = join(frame, outcomes, asked)
-    joined.check(key)
-    return _joined_log(make, _open(engine, joined.frame), joined, chosen, options.get("na", ()), until, hash_columns)
+    try:
+        joined.check(asked)
+        with _closed_on_error(_open(engine, joined.frame)) as cluster:
+            return _joined_log(make, cluster, joined, asked, options.get("na", ()), until, hash_columns)
+    finally:
+        joined.free()
+
+
+@contextmanager
+def _closed_on_error(cluster: Cluster) -> Iterator[Cluster]:
+    """Nobody else has a handle to close it by."""
+    try:
+        yield cluster
+    except BaseException:
+        cluster.close()
+        raise
 
 
 def _open(engine: str, frame: Any) -> Cluster:
@@ -79,8 +96,9 @@ def log_on_cluster(
     found = cluster.total(_facts_on, kept)
     if found is None:
         raise ValueError("the log has no rows.")
-    latest, facts = found
-    clock, zoned, features, notes = _same(facts)
+    latest, kinds, read = found
+    notes = _agreed(kinds, read)
+    ((clock, zoned, features),) = kinds
     return _build(
         make,
         kept,
@@ -98,22 +116,18 @@ def _joined_log(
     make: type[EventLog],
     cluster: Cluster,
     joined: Joined,
-    features: list[str],
+    asked: JoinColumns,
     na: Sequence[str],
     until: Any,
     hash_columns: int | None,
 ) -> EventLog:
     """A log of arrivals that have been joined with their first outcomes."""
-    known = {tuple(fact.split("|", 2)) for fact in joined.facts if fact and not fact.startswith("empty|")}
-    if not known:
-        raise ValueError("the table of arrivals has no rows.")
-    clock, zoned, _, notes = _same(
-        {(clock, zoned == "True", (), (note,) if note else ()) for clock, zoned, note in known}
-    )
+    assert joined.arrived is not None
+    features, about = asked.features, (joined.arrived.clock, joined.arrived.zoned, joined.notes(asked))
     cluster.check_memory()
     kept = cluster.keep(_ready_on, (features, words_of(na)))
     latest = max(int(Sharded(cluster, Leaf(kept, 1)).max()), joined.latest)
-    return _build(make, kept, cluster, features, (clock, zoned, notes), latest, until, na, hash_columns)
+    return _build(make, kept, cluster, features, about, latest, until, na, hash_columns)
 
 
 def _build(
@@ -139,15 +153,18 @@ def _build(
     return log
 
 
-def _same(facts: set[Any]) -> Any:
-    """What all partitions that have rows agree on."""
-    if len({(clock, zoned) for clock, zoned, _, _ in facts}) > 1 or len({notes for *_, notes in facts}) > 1:
-        kinds = sorted({f"{clock}{' with a zone' if zoned else ''}" for clock, zoned, _, _ in facts})
-        raise ValueError(
-            f"partitions do not agree on what their times are ({', '.join(kinds)}). Say so: time_unit= for numbers, "
-            f"time_format= for text."
-        )
-    return next(iter(facts))
+def _agreed(kinds: set[tuple[str, bool, Any]], read: set[TimeNote]) -> list[TimeNote]:
+    """How the times of all partitions that have some were read; refused where they were not read in one way."""
+    ways: dict[str, set[str]] = {}
+    for note in read:
+        ways.setdefault(note.column, set()).add(note.read)
+    if len(kinds) > 1 or any(len(some) > 1 for some in ways.values()):
+        raise unlike_times("", {(clock, zoned) for clock, zoned, _ in kinds})
+    found = []
+    for column in sorted(ways):
+        mine = [note for note in read if note.column == column]
+        found.append(replace(mine[0], first=min((n.first for n in mine if n.first is not None), default=None)))
+    return found
 
 
 # On a worker.
@@ -166,8 +183,8 @@ def _read_on(part: Part, value: Any) -> Any:
     except ValueError as error:
         raise ValueError(f"partition {part.index}: {error}") from None
     arrival, outcome = log.times
-    about = log.clock, log.zoned, tuple(log.features), tuple(log.notes)
-    return log.frame, arrival, outcome, (about, log.until)
+    about = {(log.clock, log.zoned, tuple(log.features))}
+    return log.frame, arrival, outcome, (Reduced(max, log.until), about, set(log.times_read))
 
 
 def _ready_on(part: Part, value: Any) -> Any:
@@ -180,5 +197,4 @@ def _ready_on(part: Part, value: Any) -> Any:
 
 
 def _facts_on(part: Part, kept: Any) -> Any:
-    about = part.kept[kept.number][3]
-    return None if about is None else (Reduced(max, about[1]), {about[0]})
+    return part.kept[kept.number][3]

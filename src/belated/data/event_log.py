@@ -16,6 +16,7 @@ from belated.cluster.sharded import Sharded, add_up, by_rows
 from belated.data.durations import DAY, parse_duration
 from belated.data.log_columns import (
     ShownInstants,
+    TimeNote,
     check_arrivals,
     check_clocks,
     feature_names,
@@ -81,7 +82,7 @@ class EventLog:
         zoned: bool,
         until: int,
         na: Sequence[str] = (),
-        notes: Sequence[str] = (),
+        notes: Sequence[Any] = (),
     ) -> None:
         self._frame = frame
         self._arrival = arrival
@@ -90,7 +91,8 @@ class EventLog:
         self._zoned = zoned
         self._until = until
         self.na = tuple(na)
-        self.notes = list(notes)
+        self.notes = [str(note) for note in notes]
+        self.times_read = [note for note in notes if isinstance(note, TimeNote)]
 
     @classmethod
     def from_frame(
@@ -337,7 +339,7 @@ class EventLog:
         latest_outcome: int,
         until: Any,
         na: Sequence[str],
-        notes: Sequence[str],
+        notes: Sequence[Any],
     ) -> EventLog:
         latest = max(int(arrivals.micros.max()), latest_outcome)
         reach = reach_of(until, latest, arrivals.clock)

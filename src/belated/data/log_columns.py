@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -56,10 +57,23 @@ def read_time_column(table: nw.DataFrame[Any], name: str, how: TimeFormat) -> Ti
     return read_times(to_arrow(table, name), name, how)
 
 
-def notes_on(columns: dict[str, TimeColumn]) -> list[str]:
+@dataclass(frozen=True)
+class TimeNote:
+    """How the numbers of a column were understood as times, and the first of them where they count from 1970."""
+
+    column: str
+    read: str
+    first: int | None
+
+    def __str__(self) -> str:
+        first = "" if self.first is None else f", the first of them {show_instant(self.first, 'datetime')}"
+        return f"Column {self.column!r} is read {self.read}{first} (--time-unit, or time_unit= in Python, to overrule)."
+
+
+def notes_on(columns: dict[str, TimeColumn]) -> list[TimeNote]:
     """How numbers were understood as times."""
     return [
-        f"Column {name!r} is read {column.note} (--time-unit, or time_unit= in Python, to overrule)."
+        TimeNote(name, column.note, None if column.clock == "seconds" else int(column.micros[~column.missing].min()))
         for name, column in columns.items()
         if column.note
     ]
@@ -164,16 +178,21 @@ def match_keys(table: nw.DataFrame[Any], events: nw.DataFrame[Any], key: str) ->
         ours, theirs = ours.cast(pa.large_string()), theirs.cast(pa.large_string())
     found = pc.index_in(theirs, value_set=ours)
     if found.null_count == len(found) and len(theirs):
-        padded = len(_stripped(theirs) & _stripped(ours))
-        hint = f"Without padding {padded} would match: write" if padded else "Write"
-        if padded or not alike:
-            raise ValueError(
-                f"column {key!r}: no outcome matches an arrival. Keys are {shown}. {hint} both in the same way."
-            )
+        refuse_unlike_keys(key, ours, theirs, alike, shown)
     unmatched = np.asarray(found.is_null())
     advice = f" Keys are {shown}." if unmatched.sum() > _MANY_UNMATCHED * len(unmatched) else ""
     warn_left_out(unmatched, theirs, key, "matches no arrival", "match no arrival", advice)
     return np.asarray(found.fill_null(-1)).astype(np.int64), theirs
+
+
+def refuse_unlike_keys(key: str, ours: pa.Array, theirs: pa.Array, alike: bool, shown: str) -> None:
+    """Where no outcome matches an arrival: refuse keys that are written differently."""
+    padded = len(_stripped(theirs) & _stripped(ours))
+    hint = f"Without padding {padded} would match: write" if padded else "Write"
+    if padded or not alike:
+        raise ValueError(
+            f"column {key!r}: no outcome matches an arrival. Keys are {shown}. {hint} both in the same way."
+        )
 
 
 def refuse_unfit_keys(keys: pa.Array, key: str, where: str) -> None:
@@ -212,7 +231,9 @@ def read_keys(column: pa.Array, name: str) -> pa.Array:
         return column.cast(pa.int64())
     if is_text(kind) or pa.types.is_null(kind):
         return column.cast(pa.large_string())
-    return pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.large_string())
+    # Whole numbers among others are written as whole numbers, so that they match those of a column without others.
+    values = (int(v) if isinstance(v, float) and v.is_integer() else v for v in column.to_pylist())
+    return pa.array([None if value is None or value != value else str(value) for value in values], pa.large_string())
 
 
 def _examples(column: pa.Array) -> str:

@@ -207,7 +207,7 @@ def _joined(copies: list[_Copy], arrival: str) -> History:
 
 def _stamps(copies: list[_Copy], arrival: str) -> tuple[Ints, list[str]]:
     """When each copy was taken, and how that and arrivals were understood; no row may have arrived later."""
-    notes = notes_on({arrival: copies[0].arrivals})
+    notes = [str(note) for note in notes_on({arrival: copies[0].arrivals})]
     stamps = np.array([copy.taken for copy in copies])
     of_its_day = [bool((copy.arrivals.micros > copy.taken).any()) for copy in copies]
     if (stamps % DAY == 0).all() and np.mean(of_its_day) > 0.5:  # a date that stands for the end of its day

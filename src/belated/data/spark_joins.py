@@ -13,44 +13,76 @@ from belated.data.cluster_joins import (
     ARRIVAL,
     FACTS,
     KEY,
+    MOST_KEYS,
     OUTCOME,
+    Facts,
     JoinColumns,
     Joined,
     arrivals_as_numbers,
     outcomes_as_numbers,
+    told_where,
 )
+from belated.data.durations import DAY
 
 
 def join_on_spark(arrivals: Any, outcomes: Any, asked: JoinColumns) -> Joined:
     """Arrivals with the first outcome of each."""
 
-    def mine(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            yield from _batches(arrivals_as_numbers(pa.Table.from_batches([batch]), asked))
-
-    def theirs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            yield from _batches(outcomes_as_numbers(pa.Table.from_batches([batch]), asked))
-
-    left = arrivals.mapInArrow(mine, _schema([arrivals.schema[name] for name in asked.features], ARRIVAL)).persist()
+    features = [arrivals.schema[name] for name in asked.features]
+    left = arrivals.mapInArrow(_numbers(arrivals_as_numbers, asked), _schema(features, ARRIVAL)).persist()
+    arrived = Facts.agreed(_facts(left), f"of {asked.arrival!r} ")
+    theirs = _numbers(outcomes_as_numbers, asked.in_unit_of(arrived))
     right = outcomes.mapInArrow(theirs, _schema([], OUTCOME)).persist()
     pairs = right.join(left.select(KEY, ARRIVAL), KEY, "left").persist()
     unmatched, early = pairs.where(f.col(ARRIVAL).isNull()), pairs.where(f.col(OUTCOME) < f.col(ARRIVAL))
+    same_day = early.where(f.floor(f.col(OUTCOME) / DAY) == f.floor(f.col(ARRIVAL) / DAY))
     usable = pairs.where(f.col(OUTCOME) >= f.col(ARRIVAL))
     first = usable.groupBy(KEY).agg(f.min(OUTCOME).alias(OUTCOME))
     again = left.groupBy(KEY).count().where("count > 1")
-    counts = [frame.count() for frame in (right, unmatched, early)]
+    counts = [frame.count() for frame in (right, unmatched, early, same_day)]
     repeated = again.agg(f.sum(f.col("count") - 1)).first()[0] or 0
     latest = usable.agg(f.max(OUTCOME)).first()[0]
+    first_in, timed_in = left.agg(f.min(ARRIVAL), f.max(f.col(ARRIVAL) % DAY)).first()
+    first_out, timed_out = right.agg(f.min(OUTCOME), f.max(f.col(OUTCOME) % DAY)).first()
     example = {
         name: row[0] if (row := frame.select(KEY).first()) else None
         for name, frame in (("unmatched", unmatched), ("early", early), ("repeated", again))
     }
-    facts = {row[0] for frame in (left, right) for row in frame.select(FACTS).distinct().collect()}
-    frame = left.drop(FACTS).join(first, KEY, "left").drop(KEY)
+    lost = counts[0] and counts[1] == counts[0]
+    some = [[row[0] for row in t.select(KEY).limit(MOST_KEYS).collect()] if lost else [] for t in (left, right)]
     return Joined(
-        frame, counts[0], counts[1], counts[2], int(repeated), example, -1 if latest is None else latest, facts
+        left.drop(FACTS).join(first, KEY, "left").drop(KEY),
+        counts[0],
+        counts[1],
+        counts[2],
+        counts[3],
+        int(repeated),
+        example,
+        -1 if latest is None else latest,
+        arrived,
+        Facts.agreed(_facts(right), f"of {asked.outcome!r} "),
+        (first_in, first_out),
+        (not timed_in, not timed_out),
+        (some[0], some[1]),
+        lambda: [frame.unpersist() for frame in (pairs, right, left)],
     )
+
+
+def _facts(frame: Any) -> list[str]:
+    return [row[0] for row in frame.select(FACTS).distinct().collect()]
+
+
+def _numbers(work: Any, asked: JoinColumns) -> Any:
+    def go(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        partition, before = getattr(TaskContext.get(), "partitionId", lambda: "?")(), 0
+        for batch in batches:
+            where = f"partition {partition}, of the rows from row {before} on" if before else f"partition {partition}"
+            yield from _batches(told_where(work, pa.Table.from_batches([batch]), asked, where))
+            before += batch.num_rows
+
+    return go
 
 
 def _schema(features: list[Any], name: str) -> StructType:

@@ -178,8 +178,7 @@ def _read_numbers(column: pa.Array, name: str, how: TimeFormat) -> TimeColumn:
     since_1970 = bool(np.abs(seconds[~missing]).min() >= _FIRST_EPOCH)
     if not since_1970:
         return TimeColumn(micros, missing, "seconds", False, "" if unit == "s" else f"as {_UNIT_NAMES[unit]}", unit)
-    first = show_instant(int(micros[~missing].min()), "datetime")
-    note = f"as {_UNIT_NAMES[unit]} since 1970, the first of them {first}"
+    note = f"as {_UNIT_NAMES[unit]} since 1970"
     return TimeColumn(micros, missing, "epoch" if unit == "s" else "datetime", True, note, unit)
 
 
