@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import tempfile
 import time
 import warnings
 from contextlib import suppress
@@ -119,6 +120,21 @@ def test_trees_are_the_local_ones(method, here, there):
     assert_allclose(p, q, atol=1e-6)
     clf.set_params(model=BoostingModel(rounds=30, min_data_in_leaf=50))
     p, q = (clf.fit_snapshot(log.snapshot(**ASK)).predict_proba(here.frame)[:, 1] for log in (here, there))
+    assert np.corrcoef(p, q)[0, 1] > 0.97 and abs(p.mean() - q.mean()) < 0.01
+
+
+def test_trees_of_workers_whose_rows_cost_nothing(engine, table, tmp_path):
+    """In a table in order of time, the newest rows are no mature ones."""
+    ordered = table.sort_values("click_time", ignore_index=True)
+    if isinstance(engine, OnSpark):
+        path = str(tmp_path / "ordered.parquet")
+        ordered.to_parquet(path, index=False)
+        frame = engine.session.read.parquet(path).repartitionByRange(2, "click_time")
+    else:
+        frame = engine.frame(ordered, tmp_path, 2)
+    far, here = engine.read(frame, **COLUMNS), EventLog.from_frame(ordered, **COLUMNS)
+    clf = DelayedFeedbackClassifier("tw", window=14.0, model=BoostingModel(rounds=10, min_data_in_leaf=20))
+    p, q = (clf.fit_snapshot(log.snapshot(**ASK)).predict_proba(here.frame)[:, 1] for log in (here, far))
     assert np.corrcoef(p, q)[0, 1] > 0.97 and abs(p.mean() - q.mean()) < 0.01
 
 
@@ -389,6 +405,27 @@ def test_what_is_forgotten_leaves_nothing_behind(engine, there):
     elapsed.sum()
     time.sleep(1)
     assert len(engine.cluster.scheduler.tasks) <= before
+
+
+def test_what_is_closed_or_refused_leaves_nothing_behind(engine, table, tmp_path):
+    if isinstance(engine, OnDask):
+        pytest.skip("Dask has no files of its own")
+
+    def left():
+        cached = engine.session.sparkContext._jsc.getPersistentRDDs().size()
+        return cached, set(Path(tempfile.gettempdir()).glob(f"belated-{os.getuid()}-*"))
+
+    before = left()
+    arrivals, outcomes = two_tables(table)
+    ask = {"key": "id", "arrival": "click_time", "outcome": "conversion_time"}
+    far = engine.read(engine.frame(arrivals, tmp_path), engine.frame(outcomes, tmp_path, 2), **ask)
+    assert left() != before
+    far.close()
+    bad = table.copy()
+    bad.loc[3, "conversion_time"] = pd.Timestamp("2023-01-01")
+    with pytest.raises(Exception, match="before the arrival"):
+        engine.read(engine.frame(bad, tmp_path), **COLUMNS)
+    assert left() == before
 
 
 def test_spark_without_a_direct_line(engine, here, there, monkeypatch):

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -184,7 +185,7 @@ def test_the_method_is_chosen_alike(here, parts):
         assert_allclose(loss, found[1].selection_[name], rtol=1e-4)
 
 
-def test_a_backtest_is_the_local_one(here, parts, tmp_path):
+def test_a_backtest_is_the_local_one(here, parts, tmp_path, caplog):
     ask = {"horizon": "10d", "cutoffs": 2, "methods": ["tw", "fsiw"], "progress": False, "group": "device"}
     one, two = backtest(here, n_jobs=1, **ask), backtest(parts, cache=tmp_path, **ask)
     assert one.settings == two.settings
@@ -196,8 +197,9 @@ def test_a_backtest_is_the_local_one(here, parts, tmp_path):
             assert_allclose(mine.p[name][order[0]], theirs.p[name][order[1]], atol=1e-5)
     assert one.recommend().why == two.recommend().why
     files = sorted(tmp_path.iterdir())
-    again = backtest(parts, cache=tmp_path, **ask)
-    assert files and sorted(tmp_path.iterdir()) == files
+    with caplog.at_level("WARNING", "belated"):  # of what cannot be read, and is fitted again
+        again = backtest(parts, cache=tmp_path, **ask)
+    assert files and sorted(tmp_path.iterdir()) == files and not caplog.messages
     assert_allclose(again.cutoffs[0].p["tw"], two.cutoffs[0].p["tw"])
 
 
@@ -336,3 +338,29 @@ def test_partitions_that_no_worker_could_hold_are_refused(table, monkeypatch):
     with pytest.raises(ValueError, match=r"partition 1 has .* GiB, and to work on it takes about .* a worker may use"):
         log_in_parts(cut(table, 1000), **COLUMNS)
     assert len(log_in_parts(cut(table, *range(20, 5000, 20)), **COLUMNS)) == 5000
+
+
+def test_threads_take_turns(here, parts):
+    """Two fits of one log at once."""
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda method: probabilities(parts, here.frame, method), ("bl", "tw", "bl", "tw")))
+    for method, p in zip(("bl", "tw", "bl", "tw"), found, strict=True):
+        assert_allclose(p, probabilities(here, here.frame, method), atol=1e-5)
+
+
+@pytest.mark.parametrize("unit", ["s", "ms"])
+def test_times_that_are_numbers(unit):
+    """Read alike in all partitions, though each has another first time; a partition may have no outcome."""
+    rng = np.random.default_rng(0)
+    at = np.sort(rng.integers(0, 30 * 86400, 300)) + 1_700_000_000
+    came = np.where((rng.random(300) < 0.3) & (np.arange(300) > 100), at + 86400.0, np.nan)
+    scale = 1 if unit == "s" else 1000
+    table = pa.table(
+        {"x": rng.choice(["a", "b"], 300), "at": at * scale, "came": pa.array(came * scale, from_pandas=True)}
+    )
+    ask = {"arrival": "at", "outcome": "came"}
+    here, there = EventLog.from_frame(table, **ask), log_in_parts(cut(table, 100, 200), **ask)
+    assert repr(there) == repr(here) and sorted(there.notes) == sorted(here.notes) and len(here.notes) == 2
+    mixed = [table.slice(0, 150), table.slice(150).set_column(1, "at", pa.array(at[150:] * 1000 // scale))]
+    with pytest.raises(ValueError, match=r"partition 1: |do not agree on what their times are"):
+        log_in_parts(mixed, **ask)

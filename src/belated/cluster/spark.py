@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import math
+import re
 import shutil
 import time
 import uuid
@@ -142,9 +143,9 @@ class SparkCluster(Cluster):
                 self.broadcasts.pop(number).unpersist()
 
     def worker_memory(self) -> int | None:
-        asked = self.context.getConf().get("spark.executor.pyspark.memory")
-        units = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-        return None if not asked else int(float(asked.rstrip("bB")[:-1]) * units.get(asked.rstrip("bB")[-1].lower(), 1))
+        settings = self.context.getConf()
+        asked = settings.get("spark.executor.pyspark.memory")
+        return None if not asked else bytes_of(asked) // int(settings.get("spark.executor.cores", "1") or 1)
 
     def close(self) -> None:
         name = self.name
@@ -152,3 +153,15 @@ class SparkCluster(Cluster):
             self._hang_up()
             self.tokens.foreachPartition(lambda rows: shutil.rmtree(folder_of(name), ignore_errors=True))
             self.tokens.unpersist()
+        shutil.rmtree(folder_of(name), ignore_errors=True)  # where executors are on this machine
+        atexit.unregister(self.close)
+
+
+def bytes_of(setting: str) -> int:
+    """An amount of memory as Spark's settings have it, where a bare number counts MiB.
+
+    >>> bytes_of("2g") == bytes_of("2048m") == bytes_of("2048") == bytes_of("2gb") == 2 * 2**30
+    True
+    """
+    number, unit = re.fullmatch(r"\s*(\d+)\s*([a-z]?)i?b?\s*", setting.lower()).groups()  # type: ignore[union-attr]
+    return int(number) * {"b": 1, "k": 2**10, "": 2**20, "m": 2**20, "g": 2**30, "t": 2**40, "p": 2**50}[unit]

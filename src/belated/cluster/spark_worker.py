@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import resource
 import tempfile
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,21 @@ from pyspark import Broadcast, cloudpickle
 from belated.cluster.base import SOURCE, Part, add_all, worked
 
 NUMBER = "belated partition"  # a column; a task that makes a lost partition again may have another number itself
-ROOM = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // (2 * (os.cpu_count() or 1))  # bytes
+_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # of containers
+
+
+def room() -> int:
+    """Bytes that this worker may hold: half of its share of the machine or container, or of what Spark limits it to."""
+    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    for file in _LIMITS:
+        with suppress(OSError, ValueError):  # there is none, or it says "max"
+            whole = min(whole, int(Path(file).read_text()))
+    mine = whole // (os.cpu_count() or 1)
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)  # by spark.executor.pyspark.memory
+    return (mine if limit == resource.RLIM_INFINITY else min(mine, limit)) // 2
+
+
+ROOM = room()
 _here: dict[tuple[str, int], Part] = {}  # the partitions that this worker holds
 
 
@@ -36,6 +52,7 @@ def hold_rows(name: str, batches: Iterator[Any]) -> Any:
         joblib.dump(table, partial)
         partial.replace(folder / f"{index}.rows")
         _here[name, index] = Part(index, {SOURCE: table})
+        _make_room()
     return pa.RecordBatch.from_pydict({"partition": pa.array([index] if parts else [], pa.int32())})
 
 
@@ -90,7 +107,9 @@ def _moved_file(name: str, index: int) -> Path:
 
 
 def _make_room() -> None:
-    """Move what was used longest ago to disk, until the rest takes no more than this worker's share of memory."""
+    """Move what was used longest ago to disk, until the rest takes no more than this worker's share of memory; what was closed is let go."""
+    for key in [key for key in _here if not folder_of(key[0]).exists()]:
+        del _here[key]
     sizes = {key: part.__sizeof__() for key, part in _here.items()}
     for key, size in list(sizes.items())[:-1]:
         if sum(sizes.values()) <= ROOM:

@@ -337,7 +337,9 @@ class _Task:
         test = log.matured_after(as_of, step, limit)
         days: Any = (test.as_of_micros - test.elapsed_micros - as_of) / DAY
         if log.on_cluster:  # of the rows to be predicted, what they are scored by comes here
-            group = None if settings.group is None else by_rows(_texts, test.X.rows, settings.group).collect()
+            group = (
+                None if settings.group is None else by_rows(_texts, test.X.rows, settings.group).collect().astype(str)
+            )
             y, days = (test.y == 1).collect(), days.collect()
             return cls(snap.as_of, snap.X, snap.elapsed, snap.delay, final.y == 1, test.X, y, days, group)
         if settings.group is None:

@@ -86,7 +86,7 @@ def _trained(
     sample = _stacked(add_up(_sample_on, encoded.rows, risk, levels, step))
     problem = encoded.cluster.keep(_problem_on, (encoded.rows, risk))
     for tried in range(_TRIES):
-        found = encoded.cluster.together(_address, (problem, _home(encoded.cluster)))
+        found = encoded.cluster.together(_address, (problem, levels, _home(encoded.cluster)))
         machines = {number: address for number, address in found if number is not None}
         try:
             logger.info("LightGBM on %d workers, %d rows, %d rounds", len(machines), count, rounds)
@@ -169,16 +169,17 @@ def _stacked(matrices: list[Any]) -> Any:
 
 
 def _address(parts: list[Part], value: Any) -> tuple[int | None, tuple[str, int]]:
-    """A name of this worker, None where it has no rows, and where others find it."""
-    problem, home = value
-    rows = sum(part.kept[problem.number][0].matrix.shape[0] for part in parts)
+    """A name of this worker, None where no row of it costs anything, and where others find it."""
+    problem, levels, home = value
+    mine = (part.kept[problem.number][:2] for part in parts)
+    counts = [active_rows(risk, levels, EMPTY, n).any() for rows, risk in mine if (n := rows.matrix.shape[0])]
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect((home, 9))  # sends nothing
-        mine = probe.getsockname()[0]
+        address = probe.getsockname()[0]
     with socket.socket() as free:
         free.bind(("", 0))
         port = free.getsockname()[1]
-    return _name(parts) if rows else None, (mine, port)
+    return _name(parts) if any(counts) else None, (address, port)
 
 
 def _name(parts: list[Part]) -> int:
@@ -206,15 +207,14 @@ def _train(parts: list[Part], value: Any) -> str | None:
     matrices = [one[0].matrix for one in found]
     rows = BoostingRows(_stacked(matrices), None, None, found[0][0].has_group)
     risk = _Joined([one[1] for one in found], [part.shape[0] for part in matrices])
-    learning = Rounds(engine, rows, risk, first, Among(levels, count, network, sample, increasing=found[0][3]))
-    (booster,) = learning.boosters
     try:
+        learning = Rounds(engine, rows, risk, first, Among(levels, count, network, sample, increasing=found[0][3]))
         for _ in range(rounds):
             learning.one_round()
-        return booster.model_to_string() if name == min(machines) else None
+        return learning.boosters[0].model_to_string() if name == min(machines) else None
     finally:
-        if len(machines) > 1:
-            booster.free_network()
+        if len(machines) > 1:  # without a booster too: its data may already have begun to listen
+            import_lightgbm().basic._LIB.LGBM_NetworkFree()
 
 
 class _Joined(Risk):

@@ -22,8 +22,11 @@ class SolverCheckpoint:
 
     def __init__(self, path: str | Path, problem: Any) -> None:
         first = problem.start()
-        value = problem.value_and_gradient(first)[0]
-        about = f"{type(problem.risk).__name__} {problem.l2!r} {problem.rows.shape} {len(first)} {value:.10g}"
+        value, gradient = problem.value_and_gradient(first)
+        slope = float(np.linalg.norm(gradient))
+        about = (
+            f"{type(problem.risk).__name__} {problem.l2!r} {problem.rows.shape} {len(first)} {value:.10g} {slope:.8g}"
+        )
         key = hashlib.blake2b(about.encode(), digest_size=6).hexdigest()
         self.file = Path(f"{path}.{key}.npz")
         self.size, self.best, self.written = len(first), np.inf, time.monotonic()
