@@ -15,7 +15,9 @@ from distributed import Client, get_client, wait
 from belated.cluster.base import SOURCE, Cluster, Part, Work, add_all, packed, worked
 from belated.extras import how_to_install
 
-_LARGE = 50_000  # bytes: values above this are sent once, and not with each task
+_LARGE = 50_000  # bytes: values above this are sent once, and not with each task that keeps something
+_WITH_TASKS = 2**25  # bytes: so much may go with the tasks of one sum, which is quicker
+_WITHOUT_WARNING = {"distributed.admin.large-graph-warning-threshold": "1 TiB"}  # weights are as long as they are
 _AT_A_TIME = 8  # results that are added up by one task
 
 
@@ -30,7 +32,7 @@ class DaskCluster(Cluster):
         self.kept: dict[int, list[Any]] = {}  # a future for each partition
 
     def _run(self, work: Work, value: Any) -> Any:
-        results = self._on_each(_worked, work, value)
+        results = self._on_each(_worked, work, value, most=_WITH_TASKS // self.partitions)
         while len(results) > _AT_A_TIME:
             results = [
                 self.client.submit(add_all, results[k : k + _AT_A_TIME], pure=False)
@@ -64,18 +66,19 @@ class DaskCluster(Cluster):
         for number in numbers:
             self.kept.pop(number, None)
 
-    def _on_each(self, task: Callable[..., Any], work: Work, value: Any, *more: Any) -> list[Any]:
+    def _on_each(self, task: Callable[..., Any], work: Work, value: Any, *more: Any, most: int = _LARGE) -> list[Any]:
         """A future for each partition."""
-        sent, needed = self._sent(work, value)
-        return [self.client.submit(task, parts, sent, *more, pure=False) for parts in needed]
+        sent, needed = self._sent(work, value, most)
+        with dask.config.set(_WITHOUT_WARNING):
+            return [self.client.submit(task, parts, sent, *more, pure=False) for parts in needed]
 
-    def _sent(self, work: Work, value: Any) -> tuple[Any, list[list[Any]]]:
-        """Work and value, as a future where they are large: a task that workers can do again; and what is needed of each partition."""
+    def _sent(self, work: Work, value: Any, most: int = _LARGE) -> tuple[Any, list[list[Any]]]:
+        """Work and value, where they have more than ``most`` bytes as a task that workers can do again; and what is needed of each partition."""
         bytes_, numbers = packed(work, value)
         needed = [self.kept[number] for number in numbers if number != SOURCE] or [self.rows]
         sent: Any = bytes_
-        if len(bytes_) > _LARGE:
-            with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
+        if len(bytes_) > max(most, _LARGE):
+            with dask.config.set(_WITHOUT_WARNING):
                 sent = self.client.submit(_same, bytes_, pure=False)
         return sent, [list(parts) for parts in zip(*needed, strict=True)]
 
