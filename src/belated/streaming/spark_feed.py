@@ -70,7 +70,7 @@ class SparkFeed:
             logger.info("batch %d had been learned before", number)
             return
         wanted = frame.select(self.key, self.time, self.kind, *self.features)
-        self.learn(wanted.toArrow() if hasattr(wanted, "toArrow") else pa.Table.from_pandas(wanted.toPandas()))
+        self.learn(wanted.toArrow())
         self.batch = number
         self.classifier.checkpoint(self.checkpoint, self.stream, {"batch": number})
 
