@@ -63,6 +63,8 @@ def finding(plain: dict[str, Any] | None) -> str:
     if low > 0 or high < 0:
         if value < -0.9:
             return f"predictions less than a tenth of what comes (predicted over actual {value + 1:.2g})"
+        if value > 9:
+            return f"predictions {value + 1:.0f} times what comes ({low + 1:.0f} to {high + 1:.0f} times)"
         ends = sorted((abs(low), abs(high)))
         return f"predictions {abs(value):.0%} too {'high' if value > 0 else 'low'} ({ends[0]:.0%} to {ends[1]:.0%})"
     between = f"(predicted over actual {value + 1:.2f}, {low + 1:.2f} to {high + 1:.2f})"
@@ -132,7 +134,9 @@ def _named(versions: list[str], most: int = 3) -> str:
 
 def _most_clearly(row: dict[str, Any]) -> str:
     off = row["calibration"][0]
-    how = "no positives at all" if off is None else f"{abs(off - 1):.0%} too {'high' if off > 1 else 'low'}"
+    how = "no positives at all"
+    if off is not None:
+        how = f"{off:.0f} times what comes" if off > 10 else f"{abs(off - 1):.0%} too {'high' if off > 1 else 'low'}"
     version = f"version {row['version']}, " if row["version"] else ""
     return f"{row['segment']} ({version}{how})"
 
