@@ -54,7 +54,7 @@ class Forecast:
     >>> from belated.datasets import example_log
     >>> found = forecast(example_log(), horizon="7d", as_of="2024-01-24", method="chain-ladder", cutoffs=2)
     >>> found.total["rows"], found.total["so_far"], round(found.total["to_come"]), found.total["came"]
-    (1377, 170.0, 53, 41.0)
+    (1377, 170.0, 50, 41.0)
     """
 
     total: dict[str, Any]
