@@ -24,7 +24,7 @@ from sklearn.utils.validation import (
 
 from belated.cluster.columns import engine_of
 from belated.data.durations import parse_age
-from belated.data.labels import Labels, check_labels, plain_labels, read_positives
+from belated.data.labels import Labels, check_labels, plain_labels, read_positives, weights_on_cluster
 from belated.data.snapshot import Snapshot
 from belated.evaluation.compatibility import require_compatible, require_on_cluster
 from belated.evaluation.cross_validation import choose_setting, chosen_value, left_out_risk
@@ -152,7 +152,8 @@ class DelayedFeedbackClassifier(WaitingRows, ClassifierMixin, BaseEstimator):
     def fit_snapshot(self, snapshot: Snapshot, *, sample_weight: Any = None) -> DelayedFeedbackClassifier:
         """Fit on what was known at a time: X, y, elapsed, delay and the horizon of a snapshot.
 
-        A horizon of the classifier's own must agree with the snapshot's.
+        A horizon of the classifier's own must agree with the snapshot's. Sample weights of a snapshot on a cluster are arrays of the same
+        snapshot: ``snapshot.X["column"]``, or what NumPy makes of ``snapshot.elapsed``.
 
         >>> from belated import EventLog
         >>> from belated.datasets import simulate_clicks
@@ -184,27 +185,30 @@ class DelayedFeedbackClassifier(WaitingRows, ClassifierMixin, BaseEstimator):
     def _fit(self, X: Any, y: Any, elapsed: Any, delay: Any, sample_weight: Any) -> None:
         X = self._features(X, reset=True)
         if isinstance(X, ClusterTable):
-            self._learn(X, self._labels_on_cluster(y, elapsed, delay, sample_weight))
-            return
-        positive = self._labels(y)
-        check_consistent_length(X, positive)
-        weight = _check_sample_weight(sample_weight, positive, dtype=np.float64, ensure_non_negative=True)
-        _check_classes(positive, weight, self.classes_)
-        labels = check_labels(positive, elapsed, delay, weight, self.window, self.horizon, self.classes_[-1])
-        if not weight.all():
+            labels = self._labels_on_cluster(y, elapsed, delay, sample_weight)
+        else:
+            positive = self._labels(y)
+            check_consistent_length(X, positive)
+            weight = _check_sample_weight(sample_weight, positive, dtype=np.float64, ensure_non_negative=True)
+            _check_classes(positive, weight, self.classes_)
+            labels = check_labels(positive, elapsed, delay, weight, self.window, self.horizon, self.classes_[-1])
+        if sample_weight is not None and not labels.weight.all():
             # A row of weight 0 is no row: neither its age nor its features count anywhere.
-            X, labels = _take(X, weight > 0), labels.take(weight > 0)
+            some = labels.weight > 0
+            X, labels = _take(X, some), labels.take(some)
         self._learn(X, labels)
 
     def _labels_on_cluster(self, y: Any, elapsed: Any, delay: Any, sample_weight: Any) -> Labels:
         """Of a log on a cluster, whose times were checked when it was read."""
-        if sample_weight is not None:
-            raise ValueError("rows on a cluster have no sample weights.")
         self.classes_ = np.array([0, 1])
         positive = y == 1
         if not positive.any() or positive.all():
             raise ValueError(f"y holds one class only in all {len(positive)} rows. A classifier needs both.")
-        return check_labels(positive, elapsed, delay, None, self.window, self.horizon)
+        weight = None
+        if sample_weight is not None:
+            weight = weights_on_cluster(sample_weight, y)
+            _check_classes(positive, weight, self.classes_)
+        return check_labels(positive, elapsed, delay, weight, self.window, self.horizon)
 
     def _learn(self, X: Any, labels: Labels) -> None:
         auto = isinstance(self.method, str) and self.method == "auto"

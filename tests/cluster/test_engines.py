@@ -111,6 +111,16 @@ def test_a_fit_is_the_local_one(method, here, there):
     assert_allclose(*(probabilities(log, here.frame, method) for log in (here, there)), atol=1e-5)
 
 
+def test_sample_weights_are_arrays_of_the_snapshot(here, there):
+    found = []
+    for log in (here, there):
+        snap = log.snapshot(**ASK)
+        weight = np.where(snap.elapsed > 30.0, 0.0, np.exp(-snap.elapsed / 20.0))
+        clf = DelayedFeedbackClassifier(model=LinearModel(l2=1e-4)).fit_snapshot(snap, sample_weight=weight)
+        found.append(clf.predict_proba(here.frame)[:, 1])
+    assert_allclose(*found, atol=1e-5)
+
+
 @pytest.mark.parametrize("method", ["convdf", "fsiw", "person-period"])
 def test_trees_are_the_local_ones(method, here, there):
     """While all rows fit in the sample by which numbers are cut into bins; LightGBM counts the rows of a leaf otherwise there, and draws other columns."""

@@ -90,6 +90,43 @@ def test_a_backtest_of_trees(here, parts):
     assert one.recommend().why == two.recommend().why
 
 
+@pytest.mark.parametrize("method", ["bl", "convdf", "fsiw", "dfm-piecewise", "hazard", "person-period"])
+@pytest.mark.parametrize("model", [LinearModel(l2=1e-4), BoostingModel(rounds=10, min_data_in_leaf=50)])
+def test_sample_weights(method, model, here, parts):
+    """A column, and ages: rows of weight 0 are no rows."""
+    clf = DelayedFeedbackClassifier(method, window=7.0, model=model)
+    if isinstance(model, BoostingModel) and method in ("dfm-piecewise", "hazard"):
+        pytest.skip("refused on a cluster")
+    found = []
+    for log in (here, parts):
+        snap = log.snapshot(**ASK)
+        pages = np.asarray(snap.X["pages_viewed"]) if log is here else snap.X["pages_viewed"]
+        weight = np.where(pages > 8, 0.0, np.exp(-snap.elapsed / 20.0))
+        found.append(clf.fit_snapshot(snap, sample_weight=weight).predict_proba(here.frame)[:, 1])
+    assert_allclose(*found, atol=1e-5)
+    assert abs(found[0] - clf.fit_snapshot(here.snapshot(**ASK)).predict_proba(here.frame)[:, 1]).max() > 1e-3
+
+
+def test_sample_weights_that_are_none(here, parts):
+    snap, other, clf = (
+        parts.snapshot(**ASK),
+        parts.snapshot("2024-02-05", horizon="14d"),
+        DelayedFeedbackClassifier("bl"),
+    )
+    for weight, message in (
+        (np.ones(len(snap.y)), "must be an array of the same snapshot"),
+        (other.elapsed, "where there are .* rows"),
+        (snap.elapsed - 1.0, r"sample_weight: [\d,]+ rows not finite or negative, one of them -"),
+        (np.zeros_like(snap.elapsed), "every row of class 0 has sample_weight 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            clf.fit_snapshot(snap, sample_weight=weight)
+    with pytest.raises(ValueError, match="no column 'nothing': it has campaign"):
+        snap.X["nothing"]
+    with pytest.raises(ValueError, match="column 'device' holds large_string, and no numbers"):
+        snap.X["device"].sum()
+
+
 @pytest.mark.parametrize("method", ["tw", "dfm-piecewise", "fsiw"])
 def test_l2_is_chosen_alike(method, here, parts):
     p, q = (probabilities(log, here.frame, method, l2=None) for log in (here, parts))

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from belated.cluster.sharded import Sharded
+from belated.cluster.sharded import Sharded, by_rows
 from belated.data.durations import parse_age
-from belated.tables.refusal import refuse
+from belated.tables.refusal import counted, refuse
 from belated.typing import Bools, Floats
 
 
@@ -147,6 +147,31 @@ def check_labels(
     delay = _column(delay, "delay", len(y))
     _check_delays(delay, labels, positive)
     return replace(labels, delay=delay)
+
+
+def weights_on_cluster(weight: Any, y: Sharded) -> Any:
+    """Sample weights of rows on a cluster, checked there."""
+    if not isinstance(weight, Sharded) or weight.cluster is not y.cluster:
+        raise ValueError(
+            "sample_weight of rows on a cluster must be an array of the same snapshot: snap.X['column'], or np.exp(-snap.elapsed / 30), say."
+        )
+    weight = by_rows(_weights, weight, y).kept()
+    wrong = ~(np.isfinite(weight) & (weight >= 0))
+    count = int(wrong.sum())
+    if count:
+        raise ValueError(
+            f"sample_weight: {counted(count, 'row')} not finite or negative, one of them {weight[wrong][0]:g}. Leave these rows out, or give them weight 0."
+        )
+    return weight
+
+
+def _weights(weight: Any, y: Any) -> Floats:
+    """Of a partition."""
+    if np.shape(weight) != np.shape(y):
+        raise ValueError(
+            f"sample_weight has the shape {np.shape(weight)} where there are {len(y)} rows: take it from the same snapshot."
+        )
+    return np.asarray(weight, dtype=np.float64)
 
 
 def read_ages(elapsed: Any, n: int, name: str = "elapsed") -> Floats:

@@ -29,7 +29,7 @@ from belated.tables.missing import EMPTY_TEXT, missing_words, words_of
 
 
 class ClusterTable:
-    """Rows of features on a cluster: of tables with these columns, or of hashed fields.
+    """Rows of features on a cluster: of tables with these columns, or of hashed fields; ``table["name"]`` is a column of numbers.
 
     ``rows`` stands for the table or FieldMatrix of each partition.
     """
@@ -43,9 +43,20 @@ class ClusterTable:
         return len(self.rows)
 
     def __getitem__(self, keep: Any) -> ClusterTable:
+        if isinstance(keep, str):
+            return self._column(keep)
         if isinstance(keep, list):  # columns, as of a table
             return ClusterTable(by_rows(_columns, self.rows, keep), keep)
         return ClusterTable(by_rows(take_rows, self.rows, keep), self.columns, self.encoder)
+
+    def _column(self, name: str) -> Any:
+        """A column of numbers, as an array."""
+        if self.hashed or name not in self.columns:
+            listed = (
+                "a log of hashed fields has no named columns" if self.hashed else f"it has {', '.join(self.columns)}"
+            )
+            raise ValueError(f"no column {name!r}: {listed}.")
+        return by_rows(_numbers_of, self.rows, name)
 
     @property
     def hashed(self) -> bool:
@@ -178,6 +189,14 @@ def _merged(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 def _numbers(table: Any, name: str, words: list[str]) -> Any:
     frame = open_table(table, "the table", may_be_empty=True)
     return read_numbers(missing_words(read_feature(frame, name), words), name)
+
+
+def _numbers_of(table: Any, name: str) -> Any:
+    """The same of a column that may hold anything."""
+    column = missing_words(read_feature(open_table(table, "the table", may_be_empty=True), name), EMPTY_TEXT)
+    if is_category(column) and column.null_count < len(column):
+        raise ValueError(f"column {name!r} holds {column.type}, and no numbers.")
+    return read_numbers(column, name)
 
 
 def _fields(table: Any, encoder: FieldEncoder) -> Any:
