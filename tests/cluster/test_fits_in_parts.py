@@ -90,13 +90,16 @@ def test_a_backtest_of_trees(here, parts):
     assert one.recommend().why == two.recommend().why
 
 
-@pytest.mark.parametrize("method", ["bl", "convdf", "fsiw", "dfm-piecewise", "hazard", "person-period"])
-@pytest.mark.parametrize("model", [LinearModel(l2=1e-4), BoostingModel(rounds=10, min_data_in_leaf=50)])
+LINEAR, TREES = LinearModel(l2=1e-4), BoostingModel(rounds=10, min_data_in_leaf=50)
+
+
+@pytest.mark.parametrize(
+    ("method", "model"),
+    [*((method, LINEAR) for method in ("convdf", "fsiw", "dfm-piecewise", "person-period")), ("tw", TREES)],
+)
 def test_sample_weights(method, model, here, parts):
     """A column, and ages: rows of weight 0 are no rows."""
     clf = DelayedFeedbackClassifier(method, window=7.0, model=model)
-    if isinstance(model, BoostingModel) and method in ("dfm-piecewise", "hazard"):
-        pytest.skip("refused on a cluster")
     found = []
     for log in (here, parts):
         snap = log.snapshot(**ASK)
