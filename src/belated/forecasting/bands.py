@@ -62,7 +62,7 @@ def overdispersion(happened: Floats, expected: Floats, variance: Floats) -> floa
 
 
 def drift(means: Floats, came: Floats, variances: Floats) -> float:
-    """The squared relative error of past forecasts, as differences of logarithms, beyond what the variances of draws explain."""
+    """The squared relative error of past forecasts, as differences of logarithms, beyond what ``variances`` explain."""
     if not len(means):
         return 0.0
     means, came = np.maximum(means, 0.5), np.maximum(came, 0.5)

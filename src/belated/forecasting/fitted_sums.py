@@ -40,12 +40,15 @@ class FittedSums:
         return sums_to_come(predictor, self.unripe, self.calendar, self.cohort, len(self.labels), self.new)
 
     def off(self, past: list[PastForecast]) -> float:
-        """The squared relative error that forecasts of the past had beyond their draws."""
-        each = np.array([one.each for one in past])  # so that the unit of values does not matter
-        means, came, variances = (
-            np.array([getattr(one, name) for one in past]) for name in ("mean", "came", "variance")
+        """The squared relative error that forecasts of the past had beyond their draws and their fits, which knew fewer positives than there are now."""
+        means, came, variances, known, each = (
+            np.array([getattr(one, name) for one in past], dtype=np.float64)
+            for name in ("mean", "came", "variance", "known", "each")
         )
-        return drift(means / each, came / each, variances / each**2)
+        last = self.sums.places["total"].stop - 1
+        fitted = self.fitted[last] / max(self.sums.mean[last], 1e-300) ** 2 * self.rows.y.sum() / known
+        # Divided by what one is worth, so that the unit of values does not matter.
+        return drift(means / each, came / each, variances / each**2 + fitted * (means / each) ** 2)
 
     def bands(self, past: list[PastForecast], levels: Sequence[float], whole: bool) -> dict[str, tuple[Floats, Floats]]:
         """For each level, between which numbers each sum lies; ``whole`` for counts."""
