@@ -16,7 +16,6 @@ log = EventLog.from_frame(
     simulate_campaigns(), arrival="click_time", outcome="conversion_time", until="2024-03-01"
 )
 horizons = [1, 3, 7, 14, 21, 30]
-arrived, came = log.times  # in microseconds; a negative number where nothing came
 
 # %%
 # What a horizon costs and brings. Of the positives that come within 30 days, so many come within a shorter one; of the log's sixty days, so many have
@@ -54,5 +53,5 @@ right.legend()
 plt.show()
 
 # %%
-# A rule that has served well: take the time at which your business stops caring, or the age by which 95% have come, whichever is shorter; then look with
+# A rule that has served well: take the time at which your business stops caring, or the age by which 95% of what comes within a generous horizon has come, whichever is shorter; then look with
 # ``belated describe`` whether your history is at least three times as long.

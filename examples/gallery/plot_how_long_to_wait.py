@@ -28,7 +28,8 @@ right.set_title("What the newest rows hide")
 plt.show()
 
 # %%
-# On the right, the rate by day of click: as it stands, and as expected in the end. The fall towards today is not a fall of the rate.
+# On the right, the rate by day of click: as it stands, and as expected in the end. The fall towards today is mostly not a fall of the rate: young clicks have not shown
+# theirs yet. Part of it is, as the findings below say.
 #
 # A **window** is the age from which you take a label for final. Each window misses something:
 

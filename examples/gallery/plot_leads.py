@@ -37,7 +37,7 @@ snap = log.snapshot(today, lookback="270d", horizon="180d")
 clf = DelayedFeedbackClassifier(model=LinearModel(l2=1e-5)).fit_snapshot(snap)
 
 # %%
-# For each lead that is still open: the probability that it is won yet, and when, if at all.
+# For each lead that is still open: the probability that it will still be won, and when, if at all.
 
 is_open = snap.y == 0
 chance = clf.predict_proba(snap.X[is_open], elapsed=snap.elapsed[is_open])[:, 1]
@@ -58,7 +58,7 @@ for size in ("small", "large"):
     left.plot(
         ages, clf.predict_proba(one, elapsed=ages)[:, 1], label=f"{size} company, referral"
     )
-left.set(xlabel="days without an answer", ylabel="chance that it is won yet", ylim=(0, None))
+left.set(xlabel="days without an answer", ylabel="chance that it will still be won", ylim=(0, None))
 left.set_title("What silence means depends on who is silent")
 left.legend()
 
@@ -73,5 +73,5 @@ plt.show()
 
 # %%
 print(
-    f"{is_open.sum()} open leads, {chance.sum():.0f} expected to be won yet, {came.sum()} won since"
+    f"{is_open.sum()} open leads, {chance.sum():.0f} expected to be won, {came.sum()} won since"
 )

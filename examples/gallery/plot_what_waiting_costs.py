@@ -53,7 +53,7 @@ axes.set(
     ylabel="log loss of the next days",
 )
 axes.minorticks_off()
-axes.set_title("There is a best window, and a better answer")
+axes.set_title("A window has to be chosen, and a correction does not")
 axes.legend()
 plt.show()
 

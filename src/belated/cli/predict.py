@@ -29,7 +29,7 @@ from belated.cli.terminal import err, friendly, out, plain
 @click.option(
     "--elapsed",
     metavar="COLUMN",
-    help="Of rows that have waited: their ages in days. Gives the probability that they turn positive yet.",
+    help="Of rows that have waited: their ages in days. Gives the probability that they will still turn positive.",
 )
 @with_options(*text_options)
 @friendly
