@@ -58,7 +58,9 @@ for size in ("small", "large"):
     left.plot(
         ages, clf.predict_proba(one, elapsed=ages)[:, 1], label=f"{size} company, referral"
     )
-left.set(xlabel="days without an answer", ylabel="chance that it will still be won", ylim=(0, None))
+left.set(
+    xlabel="days without an answer", ylabel="chance that it will still be won", ylim=(0, None)
+)
 left.set_title("What silence means depends on who is silent")
 left.legend()
 

@@ -370,3 +370,74 @@ def test_scores_of_0_and_1_are_judged_without_a_murmur(tables):
     assert "predictions agree" in found.verdict and all(row["adjusted_p"] == 1.0 for row in found.segments)
     zeros = monitor(changed(scores, "p", np.zeros(len(scores))), outcomes, **ASK, by="segment", lags=())
     assert any("scored 0" in note for note in zeros.notes)
+
+
+def test_outcomes_that_end_before_the_scores_are_told_and_can_be_allowed_for(tables):
+    """A nightly export of outcomes is no fall of the rate."""
+    scores, outcomes = tables
+    some = outcomes.filter(pc.less(outcomes["converted_at"], datetime(2024, 3, 29)))
+    found = monitor(scores, some, **ASK)
+    assert found.verdict.startswith("No outcome after 2024-03-28") and "seem to end" in found.headline
+    assert "seem" not in monitor(scores, outcomes, **ASK).headline
+    known = monitor(scores, some, until="2024-03-29", **ASK)
+    late = pc.sum(pc.greater(scores["scored_at"], datetime(2024, 3, 29))).as_py()
+    assert "seem" not in known.headline and f"{late:,} scores given after 2024-03-29: left out." in known.notes
+    early = scores.filter(pc.less_equal(scores["scored_at"], datetime(2024, 3, 29)))
+    there = some.filter(pc.is_in(some["id"], early["id"]))
+    assert monitor(early, there, until="2024-03-29", **ASK).periods == known.periods
+    with pytest.raises(ValueError, match="is before the first score"):
+        monitor(scores, outcomes, until="2023-12-01", **ASK)
+
+
+def test_one_score_of_a_new_version_silences_nothing(tables):
+    """The week has just begun, and all of it is one row of a canary."""
+    scores, outcomes = tables
+    early = scores.filter(pc.less(scores["scored_at"], datetime(2024, 3, 25, 1)))
+    newest = pc.greater_equal(early["scored_at"], datetime(2024, 3, 25))
+    first = early.filter(pc.invert(newest))
+    canary = early.filter(newest).slice(0, 1)
+    versions = pa.array(["v1"] * len(first) + ["canary"])
+    twice = pc.min_element_wise(pc.multiply(pa.concat_tables([first, canary])["p"], 2.0), 1.0)
+    told = pa.concat_tables([first, canary]).drop_columns(["p", "version"])
+    told = told.append_column("p", twice).append_column("version", versions)
+    some = outcomes.filter(pc.is_in(outcomes["id"], told["id"]))
+    some = some.filter(pc.less(some["converted_at"], datetime(2024, 3, 25, 1)))
+    found = monitor(told, some, version="version", fail_on="calibration=0.9..1.1", **ASK)
+    assert not found.ok and "version v1" in found.verdict and "Version canary is too new" in found.verdict
+
+
+def test_figures_stay_where_they_can_be():
+    """Of few positives an estimate may lie anywhere."""
+    nothing = 0
+    for seed in range(8):
+        scores, outcomes = simulate_scores(450, seed=seed)
+        for row in monitor(scores, outcomes, **ASK).periods:
+            for name in ("rate", "auc"):
+                assert all(number is None or 0 <= number <= 1 for number in row[name])
+                nothing += row[name][0] is None
+            assert all(number is None or number >= 0 for name in ("log_loss", "brier") for number in row[name])
+    assert nothing > 0
+
+
+@pytest.mark.parametrize("limit", ["calibration=..nan", "calibration=0.9..inf", {"auc": (float("nan"), None)}])
+def test_limits_that_nothing_could_break_are_refused(tables, limit):
+    with pytest.raises(ValueError, match="must be finite numbers"):
+        monitor(*tables, fail_on=limit, **ASK)
+
+
+def test_rates_at_the_same_age_are_as_unsure_as_they_say():
+    """Where nothing changes, the interval of the ratio holds 1 as often as it should, and not always."""
+    inside = []
+    for seed in range(60):
+        periods = monitor(*simulate_scores(6000, seed=seed), lags=(), **ASK).periods
+        inside += [row["same_age"]["ratio"][1] <= 1 <= row["same_age"]["ratio"][2] for row in periods[-3:-1]]
+    assert 0.9 < np.mean(inside) < 1.0
+
+
+def test_weeks_of_plain_seconds_begin_at_0():
+    rng = np.random.default_rng(0)
+    time = np.sort(rng.uniform(0, 90, 4000))
+    came = np.where(rng.uniform(size=4000) < 0.2, time + rng.exponential(3.0, 4000), np.nan)
+    table = pd.DataFrame({"t": time, "q": 0.2, "o": np.where(came < 90, came, np.nan)}) * [86400.0, 1.0, 86400.0]
+    found = monitor(table, time="t", score="q", outcome="o", horizon="30d", lags=())
+    assert [row["period"] for row in found.periods[:2]] == ["0 s", "604800 s"]

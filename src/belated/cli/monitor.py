@@ -26,7 +26,11 @@ _ASKED = ("horizon", "period", "by", "version", "until", "fail_on", "lags", "tim
 @click.option("--period", default="7d", show_default=True, metavar="DURATION", help="What is judged together.")
 @click.option("--by", metavar="COLUMN", help="Also by segment: campaign, country, device.")
 @click.option("--version", metavar="COLUMN", help="The version of the model; versions are never mixed.")
-@click.option("--until", metavar="TIME", help="How far outcomes are known, if past the last one.")
+@click.option(
+    "--until",
+    metavar="TIME",
+    help="How far outcomes are known; later scores are left out. By default the latest time in the files.",
+)
 @click.option(
     "--fail-on",
     multiple=True,

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from rich.box import SIMPLE
 from rich.table import Table
 
 from belated.cli.terminal import out, plain
 
 _MOST = 12  # periods and segments that are shown
 _COLUMNS = {
-    "rate": ("rate expected", "{:.2%}"),
+    "rate": ("rate expected", "{:.1%}"),
     "calibration": ("predicted / actual", "{:.2f}"),
-    "log_loss": ("log loss", "{:.4f}"),
-    "auc": ("ROC AUC", "{:.3f}"),
+    "log_loss": ("log loss", "{:.3f}"),
+    "auc": ("ROC AUC", "{:.2f}"),
 }
 
 
@@ -28,39 +29,53 @@ def show_monitor(summary: dict[str, Any]) -> None:
         out.print(plain(note), soft_wrap=True)
 
 
-def _figure(value: list[float | None], form: str) -> str:
+def _figure(value: list[float | None], form: str, between: str = " ") -> str:
     middle, low, high = ("" if number is None else form.format(number) for number in value)
-    if low and not middle:
+    if low and not middle and not high:
         return f"over {low}"
-    return f"{middle} ({low} to {high})" if low and high else middle
+    return f"{middle}{between}{_ends(low, high, between)}" if low and high else middle
+
+
+def _ends(low: str, high: str, between: str) -> str:
+    return f"({low} to {high})" if between == " " else f"{low.rstrip('%')} to {high}"
+
+
+def _column(table: Table, heading: str, **how: Any) -> None:
+    """One whose heading has a line for each word."""
+    table.add_column(heading.replace(" ", "\n"), **how)
 
 
 def _periods(summary: dict[str, Any]) -> Table:
     periods = summary["periods"][-_MOST:]
     versions = summary["settings"]["version"] is not None
-    table = Table(title="By when rows were scored")
-    for heading in ("from", *(["version"] if versions else [])):
-        table.add_column(heading)
-    for heading in ("rows", "labels in", "rate so far", *(name for name, _ in _COLUMNS.values()), "delays", "final on"):
-        table.add_column(heading, justify="right")
+    table = Table(title="By when rows were scored", box=SIMPLE, padding=(0, 0, 0, 1))
+    _column(table, "from", no_wrap=True)
+    if versions:
+        _column(table, "version", overflow="fold")
+    for heading in ("rows", "labels in", "rate so far"):
+        _column(table, heading, justify="right", no_wrap=True)
+    for heading, _ in _COLUMNS.values():
+        _column(table, heading, justify="right")
+    for heading in ("delays", "final on"):
+        _column(table, heading, justify="right", no_wrap=True)
     for row in periods:
         named = [row["period"], *([plain(str(row["version"]))] if versions else [])]
-        figures = [_figure(row[key], form) for key, (_, form) in _COLUMNS.items()]
+        figures = [_figure(row[key], form, "\n") for key, (_, form) in _COLUMNS.items()]
         style = "bold" if row is summary["judged"] else "dim" if row["final"] else ""
-        about = (f"{row['rows']:,}", f"{row['share_in']:.0%}", f"{row['rate_so_far']:.2%}")
+        about = (f"{row['rows']:,}", f"{row['share_in']:.0%}", f"{row['rate_so_far']:.1%}")
         table.add_row(*named, *about, *figures, row["delays"], row["final_on"][:10], style=style)
     return table
 
 
 def _segments(summary: dict[str, Any]) -> Table:
-    table = Table(title=f"By {plain(summary['settings']['by'])}, rows that are not final")
+    table = Table(title=f"By {plain(summary['settings']['by'])}, rows that are not final", box=SIMPLE)
     versions = summary["settings"]["version"] is not None
     for heading in (plain(summary["settings"]["by"]), *(["version"] if versions else [])):
         table.add_column(heading)
     for heading in ("rows", "labels in", *(name for name, _ in _COLUMNS.values()), "p, for their number"):
         table.add_column(heading, justify="right")
     for row in summary["segments"][:_MOST]:
-        figures = [_figure(row[key], form) for key, (_, form) in _COLUMNS.items()]
+        figures = [_figure(row[key], form, "\n") for key, (_, form) in _COLUMNS.items()]
         style = "bold red" if row["adjusted_p"] < 0.05 else ""
         about = (f"{row['rows']:,}", f"{row['share_in']:.0%}")
         named = (plain(row["segment"]), *([plain(str(row["version"]))] if versions else []))

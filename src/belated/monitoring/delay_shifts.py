@@ -1,8 +1,9 @@
 """Delays that have changed: how many times as long the positives of a group take as those of all rows together.
 
 With F the share of positives seen by an age, those of a group may have taken s times as long: F_s(a) = F(a / s) / F(H / s), which is 1 at the horizon H. For a positive with delay d in a row of
-age e, F_s(d) / F_s(e) is then evenly spread between 0 and 1 whatever the rate is, so a change of the delays can be told from one of the rate. How far groups differ is learned from all of them
-(empirical Bayes): where delays have always been the same, a small group is taken to have them too, unless it clearly has others. F itself is learned from the groups that do not.
+age e, F_s(d) / F_s(e) is then evenly spread between 0 and 1 whatever the rate is, so a change of the delays can be told from one of the rate. Whether there is a change at all is asked at s = 1 (a score
+test), where F is known; at the estimate, rows too young to show one may seem to show it clearly. What is believed of a group is a mixture of "its delays have not changed" and "they have", each as likely as the
+other before looking, and s then somewhere around a half to twice. F itself is learned from the groups whose delays have not clearly changed.
 
 What comes after the oldest age of a group nobody has seen. Delays may change there by another factor than before: its logarithm is taken to be off by _UNSEEN times itself, give or take.
 Where delays have not shifted that adds nothing; where they have, intervals become wide, as they should.
@@ -18,7 +19,8 @@ from scipy.optimize import brentq
 from belated.evaluation.seen_shares import SeenShares
 from belated.typing import Floats
 
-_CLEARLY = 1.0  # standard errors, beyond which a group is believed against all others
+_CHANGED = 0.5  # how likely it is before looking that the delays of a group have changed
+_USUAL_SIZE = np.log(2.0)  # and then the standard deviation of log s
 _FEWEST = 10  # positives that say something about their delays
 _UNSEEN = 0.5
 _WIDEST = 4.0  # of log s
@@ -69,7 +71,7 @@ class ScaledDelays:
         return np.where(ages >= 0, np.minimum(np.interp(ages * scale, self.ages, self.seen) / end, 1.0), 0.0)
 
     def measure(self, delay: Floats, elapsed: Floats) -> tuple[float, float]:
-        """log s of positives with these delays, in rows of these ages, and its standard error."""
+        """log s of positives with these delays, in rows of these ages, and its standard error; it is no clearer than that s is not 1."""
         if len(delay) > _ENOUGH:
             order = np.lexsort((elapsed, delay))[:: -(-len(delay) // _ENOUGH)]
             delay, elapsed = delay[order], elapsed[order]
@@ -89,25 +91,25 @@ class ScaledDelays:
         bend = (excess(found + 0.05) - excess(found - 0.05)) / 0.1
         if bend > -1e-3:
             return 0.0, np.inf
-        return found, float(np.sqrt(1.0 / 12.0 / len(delay))) / -bend
+        noise = float(np.sqrt(1.0 / 12.0 / len(delay)))
+        return found, max(noise / -bend, noise * abs(found) / max(abs(excess(0.0)), 1e-300))
 
 
 def shifts(measured: list[tuple[float, float]]) -> list[Shift]:
     """Of groups, what to believe of each."""
-    values, errors = (np.array([pair[k] for pair in measured]) for k in (0, 1))
-    known = np.isfinite(errors)
-    between = 0.0
-    if known.sum() >= 3:
-        weight = 1.0 / errors[known] ** 2
-        excess = float((weight * values[known] ** 2).sum()) - known.sum()
-        between = max(0.0, excess / float(weight.sum()))
-    found = []
-    for value, error in zip(values.tolist(), errors.tolist(), strict=True):
-        if not np.isfinite(error):
-            found.append(Shift(variance=(1.0 + _UNSEEN**2) * between))
-            continue
-        # Beyond what chance does, shrinking towards all others would hide a part of the change.
-        share = 1.0 if abs(value) > _CLEARLY * error else between / (between + error**2)
-        mean, variance = share * value, share * error**2
-        found.append(Shift(value, error, mean, variance + _UNSEEN**2 * (mean**2 + variance)))
-    return found
+    found = [_believed(value, error) for value, error in measured]
+    known = [one for one in found if np.isfinite(one.error)]
+    usual = float(np.mean([one.mean**2 + one.variance for one in known])) if known else 0.0
+    return [one if np.isfinite(one.error) else Shift(variance=usual) for one in found]
+
+
+def _believed(value: float, error: float) -> Shift:
+    """The mean and the variance of "there is no change" and "there is one", by how well each explains what was measured."""
+    if not np.isfinite(error):
+        return Shift()
+    ours, theirs = error**2, _USUAL_SIZE**2
+    share = theirs / (theirs + ours)
+    odds = _CHANGED / (1.0 - _CHANGED) * np.sqrt(1.0 - share) * np.exp(min(0.5 * (value / error) ** 2 * share, 500.0))
+    changed, there = float(odds / (1.0 + odds)), share * value
+    mean, variance = changed * there, changed * share * ours + changed * (1.0 - changed) * there**2
+    return Shift(value, error, mean, variance + _UNSEEN**2 * (mean**2 + variance))

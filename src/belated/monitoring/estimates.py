@@ -168,8 +168,20 @@ def _figures(
         "brier": plain(float((q**2 + r * (1 - 2 * q)).mean()), error(q**2, 1 - 2 * q)),
         "auc": _area(q, r, rate, error, z),
     }
+    found = {name: _within(figure, 1.0 if name in ("rate", "auc") else np.inf) for name, figure in found.items()}
     found["oe"] = _observed_over_expected(q * seen, y, delays, counted, varied, positive)
     return found
+
+
+def _within(figure: Figure, most: float) -> Figure:
+    """Of a figure between 0 and ``most``: an estimate beyond them, as few positives may give one, is none, and its interval ends there."""
+    value, low, high = figure.value, figure.low, figure.high
+    if (low is not None and low > most) or (high is not None and high < 0):
+        return NOTHING
+    value = None if value is None or not 0 <= value <= most else value
+    return Figure(
+        value, None if low is None else max(low, 0.0), None if high is None else min(high, most), figure.error
+    )
 
 
 def _area(q: Floats, r: Floats, rate: float, error: Any, z: float) -> Figure:

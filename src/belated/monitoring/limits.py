@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from belated.data.durations import to_float
 from belated.monitoring.estimates import Figure
 
@@ -59,6 +61,8 @@ def _limit(name: str, ends: Any, text: str) -> Limit:
         low, high = (None if end is None else float(to_float(end)) for end in ends)
     except (TypeError, ValueError):
         raise ValueError(f"fail_on={text!r}: its ends must be numbers.") from None
+    if any(end is not None and not np.isfinite(end) for end in (low, high)):
+        raise ValueError(f"fail_on={text!r}: its ends must be finite numbers; leave out the one that does not matter.")
     if (low is None and high is None) or (low is not None and high is not None and not low < high):
         raise ValueError(f"fail_on={text!r}: it needs an end, and the first must be below the second.")
     return Limit(name, low, high)

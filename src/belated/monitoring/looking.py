@@ -41,12 +41,20 @@ class Look:
         self.y, self.elapsed = rows.positive, rows.elapsed
         _check_history(rows, int(self.y.sum()))
         self.delay = np.where(self.y, rows.outcome - rows.time, 0) / DAY
-        self.start = period_of(rows.time, size)
+        self.start = period_of(rows.time, size, rows.clock)
         self.scaled = self._delays_of(self.y)
         usual = self._usual()
         if usual is not self.y:
             self.scaled = self._delays_of(usual)
         self.varied = self._variation()
+
+    def expected_since(self, last: int) -> float:
+        """How many outcomes were to be expected after an instant, by the scores, or by what came where that is less."""
+        rows, now = self.rows, np.minimum(self.elapsed, self.rows.days)
+        before = np.minimum((last + rows.grid - rows.time) / DAY, rows.days)
+        by_now, by_then = (rows.score * self.scaled.at(ages, 0.0) for ages in (now, before))
+        total = float(by_now.sum())
+        return float((by_now - by_then).sum()) * min(1.0, float(self.y.sum()) / max(total, 1e-300))
 
     def _delays_of(self, positive: Bools) -> ScaledDelays:
         shares = seen_shares(self.delay[positive], np.minimum(self.elapsed[positive], self.rows.days))

@@ -12,6 +12,7 @@ from belated.data.durations import DAY, parse_duration
 from belated.data.event_log import EventLog
 from belated.data.log_columns import OutcomeWarning
 from belated.evaluation.seen_shares import SeenShares
+from belated.evaluation.silence import silence
 from belated.monitoring.limits import parse_limits
 from belated.monitoring.looking import Look
 from belated.monitoring.own_past import own_past
@@ -26,6 +27,7 @@ from belated.monitoring.verdicts import (
     versions_in_use,
 )
 from belated.notices import logger, overheard
+from belated.tables.refusal import counted
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Monitor:
     check : list of dict
         What the monitor would have said of periods that are final now, some days after each, and the truth.
     judged : dict or None
-        The period that the verdict is about. Each version that gave scores in the newest period is judged by the newest period of its own of which enough is known;
+        The period that the verdict is about. Each version that gave scores of late (within the length of a period) is judged by the newest period of its own of which enough is known;
         one that breaks a limit, or is clearly off, goes before one that does not.
     failed : list of str
         The limits of ``fail_on`` that are clearly broken, by any version in use.
@@ -57,7 +59,7 @@ class Monitor:
     >>> columns = {"key": "id", "time": "scored_at", "score": "p", "outcome": "converted_at"}
     >>> found = monitor(scores, outcomes, **columns, horizon="30d", fail_on=["calibration=0.9..1.1"])
     >>> [round(number, 1) for number in found.judged["calibration"]]  # predicted over actual, and its interval
-    [1.8, 1.3, 2.5]
+    [1.8, 1.3, 2.6]
     >>> len(found.failed)
     1
     """
@@ -133,7 +135,7 @@ def monitor(
     by, version : str, optional
         Columns of ``scores``: a segment, and the version of the model. Versions are never mixed.
     until : instant, optional
-        How far outcomes are known; by default the latest time in the tables.
+        How far outcomes are known; by default the latest time in the tables. Scores given later are left out, and counted.
     fail_on : str, sequence of str or mapping
         Limits such as ``"calibration=0.9..1.1"``; one is broken where the whole interval of the judged period lies outside.
     lags : sequence of durations
@@ -145,7 +147,7 @@ def monitor(
     >>> scores, outcomes = simulate_scores(20_000, rate_change=0.7)
     >>> found = monitor(scores, outcomes, key="id", time="scored_at", score="p", outcome="converted_at", horizon="30d")
     >>> print(found.verdict)
-    From 2024-03-25 to 2024-04-01: predictions 39% too high (17% to 66%), with 56% of labels in; delays unchanged.
+    From 2024-03-25 to 2024-04-01: predictions 37% too high (12% to 68%), with 55% of labels in; delays unchanged.
     """
     limits = parse_limits(fail_on)
     columns = [name for name in (score, by, version) if name is not None]
@@ -156,20 +158,25 @@ def monitor(
     log: EventLog
     left_out: list[str] = []
     if outcomes is None:
-        log = EventLog.from_frame(scores, arrival=time, outcome=outcome, features=columns, until=until, **how)
+        log = EventLog.from_frame(scores, arrival=time, outcome=outcome, features=columns, **how)
     elif key is None:
         raise ValueError("outcomes in a table of their own find their scores by a key: say which column with key=.")
     else:
         with overheard(OutcomeWarning) as left_out:
             log = EventLog.from_frames(
-                scores, outcomes, key=key, arrival=time, outcome=outcome, features=columns, until=until, **how
+                scores, outcomes, key=key, arrival=time, outcome=outcome, features=columns, **how
             )
     log.refuse_future(time, outcome)
     rows = ScoredRows.of(log, score, by, version, horizon)
+    if until is not None:
+        told = len(rows.time)
+        rows = rows.known_until(until)
+        if len(rows.time) < told:
+            left_out.append(f"{counted(told - len(rows.time), 'score')} given after {rows.show(rows.now)}: left out.")
     size = parse_duration(period, "period", log.clock)
     look = Look(rows, size)
     periods = look.by_period()
-    in_use = versions_in_use(periods)
+    in_use = versions_in_use(rows, size)
     segments, small = ([], 0) if by is None else look.by_segment(in_use)
     check = own_past(
         rows,
@@ -196,18 +203,31 @@ def monitor(
         "variation": look.varied,
     }
     logger.info("monitor: %s", settings)
+    headline = finding(judged[0].plain if judged else None).partition(" (")[0]
+    verdict = verdict_on(judged, [name for name in in_use if name not in broken], segments, by, failed, bool(limits))
+    quiet = _silence(look)
+    if quiet is not None:
+        headline, verdict = "outcomes seem to end before the scores", f"{quiet} As it stands: {verdict}"
     return Monitor(
         periods=[one.plain for one in periods],
         segments=segments,
         check=check,
         judged=judged[0].plain if judged else None,
-        headline=finding(judged[0].plain if judged else None).partition(" (")[0],
-        verdict=verdict_on(judged, [name for name in in_use if name not in broken], segments, by, failed, bool(limits)),
+        headline=headline,
+        verdict=verdict,
         failed=failed,
         delays=delays_in_plain(look.scaled.shares, rows),
         settings=settings,
         notes=[*left_out, *notes_on(periods, check, small, _surprises(rows))],
     )
+
+
+def _silence(look: Look) -> str | None:
+    """What to say where outcomes seem to end before the scores."""
+    rows = look.rows
+    last = int(rows.outcome[rows.positive].max())
+    at = rows.show(last)
+    return silence(look.expected_since(last), at, rows.show(rows.now), f"If so, say until='{at}' (--until).")
 
 
 def _surprises(rows: ScoredRows) -> int:

@@ -24,8 +24,11 @@ def same_age(rows: ScoredRows, start: int, size: int, version: str) -> dict[str,
         return None
     rates = np.array([positive / count for count, positive, _ in others])
     logs, noise = np.log(rates), 1.0 / mine[1]
-    spread = max(float(logs.var(ddof=1)), float(np.mean([1.0 / positive for _, positive, _ in others])))
-    wide = float(stats.t.ppf(0.975, len(others) - 1) * np.sqrt(max(spread, noise) + spread / len(others)))
+    chance = float(np.mean([1.0 / positive for _, positive, _ in others]))
+    spread = max(float(logs.var(ddof=1)), chance)
+    # Where rates vary by no more than chance, their variance is known, and else an estimate from a few periods.
+    wide = float(stats.norm.ppf(0.975) if spread == chance else stats.t.ppf(0.975, len(others) - 1))
+    wide *= float(np.sqrt(max(spread, noise) + spread / len(others)))
     ratio = float(np.log(mine[1] / mine[0]) - logs.mean())
     return {
         "rate": mine[1] / mine[0],

@@ -9,7 +9,8 @@ import numpy as np
 
 from belated.data.durations import DAY, parse_duration
 from belated.data.event_log import EventLog
-from belated.data.times import NEVER, show_instant
+from belated.data.log_columns import reach_of
+from belated.data.times import NEVER, parse_instant, show_instant
 from belated.tables.frames import as_numbers, as_text, open_table
 from belated.tables.refusal import refuse
 from belated.typing import Bools, Floats, Ints
@@ -64,6 +65,15 @@ class ScoredRows:
         names = ("time", "outcome", "score", "segment", "version")
         return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
+    def known_until(self, until: Any) -> ScoredRows:
+        """The same where outcomes are known up to an instant; scores given later are left out."""
+        now = parse_instant(until, "until", self.clock)
+        if now >= self.now:
+            return replace(self, now=reach_of(until, self.now, self.clock))
+        if now < self.time[0]:
+            raise ValueError(f"until={until!r} is before the first score, at {self.show(int(self.time[0]))}.")
+        return self.at(now)
+
     def at(self, now: int) -> ScoredRows:
         """The same as it was known at another time."""
         some = self.take(slice(0, int(np.searchsorted(self.time, now, side="right"))))
@@ -89,9 +99,9 @@ class ScoredRows:
         return show_instant(at, self.clock).removesuffix("+00:00").removesuffix(" 00:00:00")
 
 
-def period_of(time: Ints, size: int) -> Ints:
-    """The beginning of each row's period. Whole weeks begin on Mondays."""
-    origin = _MONDAY if size % (7 * DAY) == 0 else 0
+def period_of(time: Ints, size: int, clock: str) -> Ints:
+    """The beginning of each row's period. Whole weeks of dates begin on Mondays."""
+    origin = _MONDAY if size % (7 * DAY) == 0 and clock != "seconds" else 0
     return (time - origin) // size * size + origin
 
 

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from belated.data.durations import duration_text
 from belated.monitoring.estimates import LEAST, Figure
 from belated.monitoring.limits import Limit
 from belated.monitoring.looking import Period
+from belated.monitoring.scored_rows import ScoredRows
 from belated.tables.refusal import counted
 
 JUDGED = 20  # positives, or as many expected so far, from which on a period is judged
 _CLOSE = 0.25  # intervals that reach further from 1 say little
 
 
-def versions_in_use(periods: list[Period]) -> list[str]:
-    """Those that gave scores in the newest period, the one with the most of them first."""
-    if not periods:
-        return []
-    newest = max(one.start for one in periods)
-    mine = [one for one in periods if one.start == newest]
-    return [one.version for one in sorted(mine, key=lambda one: -one.estimate.rows)]
+def versions_in_use(rows: ScoredRows, size: int) -> list[str]:
+    """Those that gave scores within the last period's length, the one with the most of them first; a period that has just begun may hold a score or two."""
+    recent = np.bincount(rows.version[rows.time > rows.time[-1] - size], minlength=len(rows.versions))
+    return [rows.versions[k] for k in np.argsort(-recent, kind="stable") if recent[k]]
 
 
 def judged_period(periods: list[Period], version: str) -> Period | None:
@@ -88,21 +88,25 @@ def verdict_on(
     limited: bool,
 ) -> str:
     """Of the period that matters most, first in ``judged``; of other versions in use, among them the ``unknown`` ones; of segments and limits."""
-    said = [_sentence(judged[0]), *_others(judged[1:], unknown)] if judged else [_NOTHING]
+    said = [_sentence(judged[0]), *_others(judged[1:], unknown)] if judged else [_nothing(unknown)]
     if limited and not judged:
         said.append("No limit could be checked.")
     striking = [row for row in segments if row["adjusted_p"] < 0.05]
     if striking:
-        are = "is" if len(striking) == 1 else "are"
-        said.append(f"{counted(len(striking), 'value')} of {by} {are} off, most clearly {_most_clearly(striking[0])}.")
+        many = len({row["segment"] for row in striking})
+        said.append(
+            f"{counted(many, 'value')} of {by} {'is' if many == 1 else 'are'} off, most clearly {_most_clearly(striking[0])}."
+        )
     if failed:
         said.append(f"Broken: {'; '.join(failed)}.")
     return " ".join(said)
 
 
-_NOTHING = (
-    f"No period has the {JUDGED} positives that a judgement needs: nothing can be said yet. Take a longer period."
-)
+def _nothing(unknown: list[str]) -> str:
+    of = f" of version {' or '.join(unknown)}" if any(unknown) and len(unknown) <= 3 else ""
+    return f"No period{of} has the {JUDGED} positives that a judgement needs: nothing can be said yet. Take a longer period."
+
+
 _DELAYS = {
     "unchanged": "delays unchanged",
     "later": "positives come later than usual",
