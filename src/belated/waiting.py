@@ -46,7 +46,7 @@ class WaitingRows:
         delays = getattr(self, "_delays_", None)
         if delays is None and hasattr(self.link_, "law"):
             return "method"
-        return "nothing" if delays is None else "all rows" if delays.model is None else "features"
+        return "nothing" if delays is None else "features" if delays.models else "all rows"
 
     def learn_delays(self, snapshot: Snapshot) -> Self:
         """Learn when positives come from the positives of a snapshot alone, in place of the law of delays that the method has.
@@ -99,7 +99,7 @@ class WaitingRows:
         return np.column_stack([self._age_of(share * p, by) for share in shares])
 
     def expected_label(self, X: Any, y: Any, elapsed: Any) -> Any:
-        """1 where a row is positive already, else the probability that it turns positive yet, given its age: of shape (n,).
+        """1 where a row is positive already, else the probability that it will still turn positive, given its age: of shape (n,).
 
         Their sum is the expected number of positives in the end. Of a Dask or Spark frame, with ``y`` and ``elapsed`` the names of its columns, the same frame with a
         column ``expected_label`` more.

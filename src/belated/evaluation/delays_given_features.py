@@ -4,10 +4,14 @@ A positive is known only if it came before its row's age, so delays are cut off 
 the end of an interval of ages, the share r that came within it can be learned from all rows old enough to show it. With r a logistic
 function of features and interval, F(a | x) = the product over intervals after a of 1 - r(x), and F = 1 at the horizon. A row whose age e lies within an interval, a share s of the way, has the odds
 s r / (1 - r), if delays are spread evenly there: the same logistic function, with log s added.
+
+What features do differs by age: where some rows are quicker than others, r is the same for all soon after arrival and very different later on. So there are three such functions, each
+of a third of the intervals.
 """
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -30,6 +34,7 @@ from belated.typing import Bools, Floats, Ints
 
 _INTERVALS = 12
 _ENOUGH = 1000  # positives, below which all rows get one curve
+_STRETCHES = 3  # of intervals, in each of which features have effects of their own
 _L2 = 1e-3
 _STEPS = 30  # of Newton's method
 _NEVER = -30.0  # the log odds of an interval that no row is old enough to show
@@ -37,18 +42,19 @@ _NEVER = -30.0  # the log odds of an interval that no row is old enough to show
 
 @dataclass
 class DelaysGivenFeatures:
-    """F(age | x), the share of positives that have been seen by an age. ``model`` is None where all rows have one curve."""
+    """F(age | x), the share of positives that have been seen by an age. There are no ``models`` where all rows have one curve."""
 
     edges: Floats  # of intervals of ages; the last is the horizon
     levels: Floats  # the log odds of each interval but the first
-    model: LinearModel | None
+    models: list[LinearModel]  # of one stretch of intervals after another
 
     def at_edges(self, X: Any, n: int) -> Floats:
         """F of n rows at every edge, of shape (n, edges)."""
         log_odds = np.broadcast_to(self.levels, (n, len(self.levels)))
-        if self.model is not None:
-            as_table = self.model.encoder_ is not None and isinstance(X, np.ndarray)
-            log_odds = self.levels + self.model.margins(array_as_table(X) if as_table else X)
+        if self.models:
+            as_table = self.models[0].encoder_ is not None and isinstance(X, np.ndarray)
+            X = array_as_table(X) if as_table else X
+            log_odds = self.levels + np.column_stack([model.margins(X) for model in self.models])
         later = -np.logaddexp(0.0, log_odds)[:, ::-1].cumsum(axis=1)[:, ::-1]
         return np.column_stack([np.zeros(n), np.exp(later), np.ones(n)])
 
@@ -77,19 +83,34 @@ def learn_delays(X: Any, labels: Labels) -> DelaysGivenFeatures:
     row, group, weight, positive, part = several(5, _looking_back, some, edges)
     count = len(edges) - 2
     if not count:
-        return DelaysGivenFeatures(edges, np.zeros(0), None)
+        return DelaysGivenFeatures(edges, np.zeros(0), [])
     levels = _levels(group, weight, positive, part, count)
     if labels.y.sum() < _ENOUGH:
-        return DelaysGivenFeatures(edges, levels, None)
+        return DelaysGivenFeatures(edges, levels, [])
     model = LinearModel(l2=_L2, tol=1e-6)
     if isinstance(X, np.ndarray) and np.isnan(X).any():
         X = array_as_table(X)
+    models = []
     with quietly():
         encoded = model.encode(X[labels.y] if isinstance(X, ClusterTable) else take_rows(X, labels.y), some.weight)
-        risk = OffsetRisk(weight * positive, weight * ~positive, look_up(levels, group) + np.log(part))
-        model.fit(encoded, _RiskOfOccurrences(Occurrences(row, group, levels, False, risk)))
+        for first, end in pairwise(_stretches(levels)):
+            mine = (group >= first) & (group < end)
+            a, b = ((weight * which)[mine] for which in (positive, ~positive))
+            risk = OffsetRisk(a, b, (look_up(levels, group) + np.log(part))[mine])
+            one = copy(model)
+            one.fit(
+                encoded, _RiskOfOccurrences(Occurrences(row[mine], group[mine] - first, levels[first:end], False, risk))
+            )
+            models.append(one)
     logger.info("delays given the features: %d intervals up to %g", len(edges) - 1, edges[-1])
-    return DelaysGivenFeatures(edges, levels, model)
+    return DelaysGivenFeatures(edges, levels, models)
+
+
+def _stretches(levels: Floats) -> list[int]:
+    """Where each stretch of intervals begins, and the last one ends; intervals that nobody has reached are in the last one."""
+    reached = int((levels > _NEVER).sum())
+    many = max(min(_STRETCHES, reached), 1)
+    return [*(k * reached // many for k in range(many)), len(levels)]
 
 
 class _RiskOfOccurrences(Risk):
@@ -103,7 +124,7 @@ def _one_delay(delay: float, end: float) -> DelaysGivenFeatures:
     """Where every positive came after the same delay: nothing is seen before it, and nothing comes after it."""
     edges = np.unique([0.0, delay * (1 - 1e-6), max(delay, 1e-9 * end), end])
     levels = np.where(edges[2:] <= max(delay, 1e-9 * end), -_NEVER, _NEVER)
-    return DelaysGivenFeatures(edges, levels, None)
+    return DelaysGivenFeatures(edges, levels, [])
 
 
 def _of_positives(events: EventTimes) -> EventTimes:
