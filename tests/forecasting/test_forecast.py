@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from simulated_logs import simulated_frame, simulated_log
+from simulated_logs import START, simulated_frame, simulated_log
 
 from belated import EventLog, LinearModel, forecast
 
@@ -290,3 +290,90 @@ def test_a_value_that_a_few_rows_lack_is_asked_for():
     frame["price"] = 1e200
     with pytest.raises(ValueError, match="infinite, or too large to add up"):
         forecast(EventLog.from_frame(frame, arrival="booked", outcome="gone"), value="price", horizon="14d", cutoffs=0)
+
+
+def test_what_is_final_does_not_depend_on_how_far_one_looks_ahead():
+    log = simulated_log()
+    near, all_of_it, far = (forecast(log, cutoffs=2, ahead=ahead, **QUICK) for ahead in ("4d", None, "300d"))
+    for found in (near, far):
+        assert found.total["final"] == pytest.approx(all_of_it.total["final"])
+        assert sum(row["final"] for row in found.by_arrival) == pytest.approx(all_of_it.total["final"])
+    assert near.total["to_come"] < all_of_it.total["to_come"] == pytest.approx(far.total["to_come"])
+    assert f"more will come by {near.total['until']}" in near.verdict and "will come (" in all_of_it.verdict
+    assert far.total["half_by"] == all_of_it.total["half_by"]
+    # Of the past, what came within as many days.
+    for one in near.past:
+        known = forecast(log, cutoffs=0, ahead="4d", **{**QUICK, "as_of": one["as_of"]}).total
+        assert (known["to_come"], known["came"]) == (pytest.approx(one["forecast"]), one["came"])
+
+
+def test_days_named_of_long_steps_are_those_by_which_it_has_come():
+    log = simulated_log()
+    days = forecast(log, cutoffs=0, ahead="60d", **QUICK)
+    weeks = forecast(log, cutoffs=0, ahead="150d", **QUICK)
+    assert (days.settings["unit"], weeks.settings["unit"]) == ("day", "week")
+    assert weeks.total["half_by"] == days.total["half_by"]
+    now = pd.Timestamp(QUICK["as_of"])
+    assert pd.Timestamp(weeks.total["until"]) == now + pd.Timedelta("150D")
+
+
+def test_a_chain_ladder_promises_no_more_than_there_are_rows():
+    rng, n = np.random.default_rng(0), 3000
+    arrived = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.sort(rng.uniform(0, 40, n)), "D")
+    turned = pd.Series(arrived + pd.to_timedelta(rng.exponential(6.0, n).clip(max=13), "D")).where(
+        rng.uniform(size=n) < 0.95
+    )
+    log = EventLog.from_frame(pd.DataFrame({"arrived": arrived, "turned": turned}), arrival="arrived", outcome="turned")
+    found = forecast(log, horizon="14d", as_of="2024-02-05", method="chain-ladder", cutoffs=0)
+    for row in found.by_arrival:
+        assert row["final"] <= row["rows"] + 1e-9
+        for low, high in row["bands"].values():
+            assert low <= row["to_come"] + 1e-9 <= high + 2e-9
+
+
+def test_a_chain_ladder_has_days_however_far_it_looks():
+    log, ask = simulated_log(), {**QUICK, "method": "chain-ladder"}
+    one, other = (forecast(log, cutoffs=2, ahead=ahead, **ask) for ahead in ("20d", "400d"))
+    assert one.total["to_come"] == pytest.approx(other.total["to_come"])
+    assert one.errors == other.errors and other.settings["cohort"] == "day"
+
+
+def test_the_chain_ladder_says_that_it_knows_no_groups():
+    found = forecast(simulated_log(), cutoffs=0, group="kind", **{**QUICK, "method": "chain-ladder"})
+    assert any("knows no kind" in note for note in found.notes)
+    with pytest.raises(ValueError, match="goes with a classifier"):
+        forecast(simulated_log(), cutoffs=0, **{**QUICK, "method": "chain-ladder", "model": "boost"})
+
+
+def test_outcomes_that_end_before_the_arrivals_are_told():
+    frame, now = simulated_frame(), pd.Timestamp("2024-02-25")
+    known = frame[frame["arrived"] <= now].copy()
+    known["turned"] = known["turned"].where(known["turned"] <= now)
+    fed = known.assign(turned=known["turned"].where(known["turned"] <= now - pd.Timedelta("3D")))
+    ask = {"horizon": "14d", "model": LinearModel(l2=1e-4), "cutoffs": 0}
+    whole, cut = (
+        forecast(EventLog.from_frame(one, arrival="arrived", outcome="turned", until=now), **ask)
+        for one in (known, fed)
+    )
+    assert whole.settings["silence"] is None
+    assert cut.verdict.startswith("No outcome after 2024-02-2") and "too low" in cut.verdict
+
+
+def test_groups_that_are_quicker_than_others_get_what_is_theirs():
+    """Simulated: kind b takes three times as long, and as many of it turn positive."""
+    said, came = np.zeros(2), np.zeros(2)
+    for seed in range(6):
+        rng, n = np.random.default_rng(seed), 12_000
+        slow = rng.uniform(size=n) < 0.5
+        arrived = START + pd.to_timedelta(np.sort(rng.uniform(0, 60, n)), "D")
+        delay = rng.exponential(np.where(slow, 6.0, 2.0)).clip(max=19)
+        turned = pd.Series(arrived + pd.to_timedelta(delay, "D")).where(rng.uniform(size=n) < 0.3)
+        frame = pd.DataFrame({"arrived": arrived, "turned": turned, "kind": np.where(slow, "b", "a")})
+        log = EventLog.from_frame(frame, arrival="arrived", outcome="turned", until="2024-04-01")
+        rows = forecast(log, group="kind", cutoffs=0, **{**QUICK, "horizon": "20d"}).by_group
+        now = pd.Timestamp(QUICK["as_of"])
+        later = (frame["arrived"] <= now) & (frame["turned"] > now)
+        for k, kind in enumerate("ab"):
+            said[k] += next(row["to_come"] for row in rows if row["name"] == kind)
+            came[k] += (later & (frame["kind"] == kind)).sum()
+    assert said / came == pytest.approx(1.0, abs=0.3)

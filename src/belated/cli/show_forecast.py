@@ -89,5 +89,5 @@ def forecast_table(summary: dict[str, Any]) -> list[dict[str, Any]]:
             for level, (low, high) in row["bands"].items():
                 line |= {f"low_{level.rstrip('%')}": low, f"high_{level.rstrip('%')}": high}
             line["with_new_arrivals"] = row.get("all", row.get("all_to_come"))
-            found.append(line)
+            found.append({key: round(value, 6) if isinstance(value, float) else value for key, value in line.items()})
     return found

@@ -51,6 +51,16 @@ class Calendar:
         """The day that each step ahead is, or begins with."""
         return self._names(np.append(self.now, self.edges[:-1]), self.edges)
 
+    @property
+    def last_day(self) -> str:
+        """The day with which the last step ends."""
+        return self.labels()[-1] if self.unit in ("hour", "day") else self.show(int(self.edges[-1]))
+
+    def day_of(self, ahead: float) -> str:
+        """The day, or hour, that an instant some days from now belongs to."""
+        k = min(int(np.searchsorted(self.ahead, ahead * (1 - 1e-9))), len(self.ahead) - 1)
+        return self.labels()[k] if self.unit in ("hour", "day") else self.show(self.now + int(np.ceil(ahead * DAY)))
+
     def before(self, outcome: Ints) -> tuple[list[str], Ints]:
         """The names of steps up to now, from the first of these instants on; and in which step each lies."""
         first, size = int(outcome.min(initial=self.now)), self.size

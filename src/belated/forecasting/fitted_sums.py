@@ -15,6 +15,8 @@ from belated.forecasting.predictors import Family, Predictor
 from belated.forecasting.sums import Arrivals, Sums, sums_to_come
 from belated.typing import Floats
 
+_HALVINGS = 14  # to a minute of a week
+
 
 class FittedSums:
     """Of the unripe among ``rows``, and with ``arrivals`` of what is still to arrive; ``done`` is called after each fit."""
@@ -25,7 +27,7 @@ class FittedSums:
         self.rows, self.calendar, self.unripe = rows, calendar, rows.take(rows.unripe)
         self.new = Arrivals.repeated(rows, calendar.now) if arrivals else None
         self.labels, self.cohort = calendar.cohorts(self.unripe.arrival)
-        predictor = family.fit(rows)
+        self.predictor = predictor = family.fit(rows)
         done()
         self.sums = self._sums(predictor)
         block = block_of_days(rows, BLOCKS)
@@ -38,6 +40,32 @@ class FittedSums:
 
     def _sums(self, predictor: Predictor) -> Sums:
         return sums_to_come(predictor, self.unripe, self.calendar, self.cohort, len(self.labels), self.new)
+
+    @property
+    def half(self) -> float | None:
+        """Days from now to half of what is to come."""
+        come, worth, low, high = (
+            self.predictor.to_come(self.unripe),
+            self.unripe.worth.value,
+            0.0,
+            float(self.calendar.ahead[-1]),
+        )
+        wanted = float(worth @ come(high)) / 2.0
+        if not wanted > 0:
+            return None
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2.0
+            low, high = (low, middle) if worth @ come(middle) >= wanted else (middle, high)
+        return high
+
+    def expected_since(self, last: int) -> float:
+        """How many outcomes of all rows were to be expected between an instant and now."""
+        gap = (self.calendar.now - last) / DAY
+        if gap <= 0:
+            return 0.0
+        by = self.predictor.from_arrival(self.rows)
+        ages = np.minimum(self.rows.elapsed, self.rows.horizon)
+        return float((by(ages) - by(np.minimum(self.rows.elapsed - gap, self.rows.horizon))).sum())
 
     def off(self, past: list[PastForecast]) -> float:
         """The squared relative error that forecasts of the past had beyond their draws and their fits, which knew fewer positives than there are now."""

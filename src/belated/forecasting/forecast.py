@@ -10,6 +10,7 @@ from belated.data.durations import DAY, in_words, is_number, parse_duration
 from belated.data.event_log import EventLog, require_log
 from belated.data.times import parse_instant, show_instant
 from belated.evaluation.column_findings import check_columns
+from belated.evaluation.silence import silence
 from belated.forecasting.calendar import Calendar
 from belated.forecasting.fitted_sums import FittedSums
 from belated.forecasting.open_rows import KnownRows
@@ -32,7 +33,7 @@ class Forecast:
     Attributes
     ----------
     total : dict
-        ``rows`` that are not final yet, ``so_far`` positive, ``to_come`` and the ``final`` sum of both, with ``bands``: for each level, low and high of what is to come.
+        ``rows`` that are not final yet, ``so_far`` positive, ``to_come`` by ``until``, and the ``final`` sum when all rows are, with ``bands``: for each level, low and high of what is to come.
         ``half_by`` is the day by which half of it will have come. ``came`` is what has come by the end of the log, where that is later than the forecast.
     history : list of dict
         What there was of the same rows by the end of each day up to the forecast.
@@ -71,11 +72,13 @@ class Forecast:
     def verdict(self) -> str:
         """What it says, in a few sentences."""
         t, s = self.total, self.settings
+        warned = "" if s.get("silence") is None else f"{s['silence']} As it stands: "
         level, (low, high) = next(iter(t["bands"].items()))
         what, show = s["value"], "{:,.0f}".format
         worth = f", worth {show(t['so_far'])} of {what}" if what else ""
         more = f"{show(t['to_come'])} more {f'of {what} ' if what else ''}will come"
-        found = (
+        more += f" by {t['until']}" if s["ahead"] < s["horizon"] * (1 - 1e-12) else ""
+        found = warned + (
             f"Of {counted(t['rows'], 'row')} that arrived in the {in_words(s['horizon'])} up to {t['as_of']}, {t['positive']:,} are positive so far"
             f"{worth}. {more} ({level} band {show(low)} to {show(high)})"
         )
@@ -171,6 +174,10 @@ def forecast(
         raise ValueError(f"levels={levels!r} must be numbers between 0 and 1.")
     if method not in (CHAIN_LADDER, "auto") and method not in METHODS:
         raise ValueError(f"method={method!r} is not known; choose {CHAIN_LADDER} or one of {', '.join(METHODS)}.")
+    if method == CHAIN_LADDER and isinstance(model, str) and model != "linear":
+        raise ValueError(
+            f"model={model!r} goes with a classifier, and the chain ladder is none: leave the model out, or the method."
+        )
     log.refuse_future("arrival", "outcome")
     limit = parse_duration(horizon, "horizon", log.clock)
     now = log.until if as_of is None else parse_instant(as_of, "as_of", log.clock)
@@ -196,8 +203,9 @@ def forecast(
     fits = 2 + BLOCKS + len(dates)
     with progress_bar("Forecasting", fits, progress) as advance:
         done = _Counter(advance)
-        family: Family = ChainLadderFamily(calendar.size) if method == CHAIN_LADDER else ModelFamily(method, model)
-        past = look_back(log, family, dates, now, limit, reach, values, calendar.size, done)
+        cohort = max(min(Calendar(now, limit, log.grid, log.clock).size, DAY), log.grid)
+        family: Family = ChainLadderFamily(cohort) if method == CHAIN_LADDER else ModelFamily(method, model)
+        past = look_back(log, family, dates, now, limit, span, reach, values, cohort, done)
         family = family.chosen(rows)
         done()
         made = FittedSums(rows, calendar, family, arrivals, done)
@@ -213,16 +221,22 @@ def forecast(
         "arrivals": arrivals,
         "weeks": made.new.weeks if made.new is not None else None,
         "unit": calendar.unit,
+        "cohort": "day" if cohort >= DAY else "hour",
         "ahead": span / DAY,
         "levels": [float(level) for level in levels],
         "training_rows": len(rows.y),
         "variation": made.varied,
         "drift": float(made.off(past) ** 0.5),
+        "silence": _silence(log, made),
     }
     logger.info("forecast: %s", settings)
     notes = notes_on_past(past, len(dates))
     if bare:
         notes.append("The log has no features, so this is the chain ladder.")
+    if group is not None and method == CHAIN_LADDER:
+        notes.append(
+            f"The chain ladder knows no {group}: what is to come of a {settings['cohort']} of arrival is spread over its rows alike."
+        )
     if values is not None and values.of_positives:
         notes.append(
             f"Only positives have a {value}; others count what positives {'of their group ' if group else ''}are worth on average."
@@ -237,6 +251,20 @@ def forecast(
         errors_of(past),
         settings,
         notes,
+    )
+
+
+def _silence(log: EventLog, made: FittedSums) -> str | None:
+    """What to say where outcomes seem to end before the arrivals; the forecast is then too low."""
+    now, came = made.calendar.now, log.times[1]
+    known = came[came <= now]
+    last = int(known.max()) if len(known) else now
+    at, today = (show_instant(instant, log.clock) for instant in (last, now))
+    return silence(
+        made.expected_since(last + log.grid),
+        at,
+        today,
+        f"If so, this forecast is too low: forecast from then, as_of='{at}' (--as-of).",
     )
 
 
@@ -267,7 +295,7 @@ def _check(rows: KnownRows, now: int, log: EventLog) -> None:
             f"{counted(positive, 'row')} of {len(rows.y)} positive so far: a forecast needs at least {_FEWEST} to learn from."
         )
     oldest = float(rows.elapsed.max())
-    if oldest < rows.horizon:
+    if oldest < rows.horizon * 0.995:
         raise ValueError(
             f"the oldest row is {oldest:.3g} days old, and the horizon is {rows.horizon:.3g}: nobody has seen yet what comes after {oldest:.3g} days. Take a "
             f"shorter horizon, or a longer log or lookback."

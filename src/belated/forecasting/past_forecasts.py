@@ -77,12 +77,13 @@ def look_back(
     dates: list[int],
     now: int,
     horizon: int,
+    ahead: int,
     lookback: int,
     values: ValueColumn | None,
     cohort: int,
     done: Callable[[], None],
 ) -> list[PastForecast]:
-    """Forecasts at dates of the past; the setting of a model is chosen at the first of them, which knows nothing of what came."""
+    """Forecasts at dates of the past, of what comes within ``ahead``; the setting of a model is chosen at the first of them, which knows nothing of what came."""
     found: list[PastForecast] = []
     chosen: Family | None = None
     for date in dates:
@@ -92,17 +93,17 @@ def look_back(
             continue
         try:
             chosen = family.chosen(rows) if chosen is None else chosen
-            found += _forecast_at(log, chosen, rows, date, now, horizon, cohort)
+            found += _forecast_at(log, chosen, rows, date, now, min(ahead, horizon), cohort)
         except ValueError as error:
             logger.info("no forecast at %s: %s", show_instant(date, log.clock), error)
     return found
 
 
 def _forecast_at(
-    log: EventLog, family: Family, rows: KnownRows, at: int, now: int, horizon: int, cohort: int
+    log: EventLog, family: Family, rows: KnownRows, at: int, now: int, span: int, cohort: int
 ) -> list[PastForecast]:
     """The forecast at a date; none where too little came to compare it with."""
-    until = min(at + horizon, now)
+    until = min(at + span, now)
     some = rows.take(rows.unripe)
     later = came_until(log, some, until)
     came = some.in_the_end * later
@@ -122,7 +123,7 @@ def _forecast_at(
     one = PastForecast(
         at,
         until,
-        until == at + horizon,
+        until == at + span,
         len(later),
         int(rows.y.sum()),
         float(some.worth.value @ mine),

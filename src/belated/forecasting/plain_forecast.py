@@ -41,18 +41,17 @@ class PlainForecast:
     def total(self) -> dict[str, Any]:
         unripe, now, total = self.made.unripe, self.made.calendar.now, self.sums["total"]
         last = len(total) - 1
-        half = int(np.searchsorted(total, total[-1] / 2)) if total[-1] > 0 else None
         so_far = float(self.positive.sum())
         found: dict[str, Any] = {
             "as_of": show_instant(now, self.clock).removesuffix("+00:00").removesuffix(" 00:00:00"),
-            "until": self.days[-1],
+            "until": self.made.calendar.last_day,
             "rows": len(unripe.y),
             "positive": int(unripe.y.sum()),
             "so_far": so_far,
             "to_come": float(total[-1]),
-            "final": so_far + float(total[-1]),
+            "final": so_far + float(self.sums.at_the_end["total"][0]),
             "bands": self.bands("total", last),
-            "half_by": None if half is None else self.days[min(half, last)],
+            "half_by": None if self.made.half is None else self.made.calendar.day_of(self.made.half),
             "came": None if self.came is None else float(unripe.in_the_end @ self.came),
         }
         if self.made.new is not None:
@@ -101,14 +100,14 @@ class PlainForecast:
         count, so_far = np.bincount(code, minlength=len(names)), np.bincount(code, self.positive, len(names))
         found = []
         for k, name in enumerate(names):
-            to_come = float(self.sums[of][k])
+            to_come, in_the_end = float(self.sums[of][k]), float(self.sums.at_the_end[of][k])
             found.append(
                 {
                     "name": name,
                     "rows": int(count[k]),
                     "so_far": float(so_far[k]),
                     "to_come": to_come,
-                    "final": float(so_far[k]) + to_come,
+                    "final": float(so_far[k]) + in_the_end,
                     "bands": self.bands(of, k),
                 }
             )

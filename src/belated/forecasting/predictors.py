@@ -103,7 +103,7 @@ class ModelFamily:
 class ChainLadder:
     """The spreadsheet: positives by cohort of arrival and by age, and by which factor each age grows to the next.
 
-    What a cohort has so far, times the factors that are left, is what it will have in the end. Features play no part. Cohorts so young that less than a
+    What a cohort has so far, times the factors that are left, is what it will have in the end, though no more than it has rows. Features play no part. Cohorts so young that less than a
     twentieth of their positives should have been seen get the average rate, as a careful user of spreadsheets would have it. What is to come is spread over the rows of
     its cohort by their ages.
     """
@@ -119,7 +119,8 @@ class ChainLadder:
         _, cohort = np.unique(rows.arrival // self.cohort, return_inverse=True)
         now = self.shares.at(rows.elapsed)
         size, seen, so_far = (np.bincount(cohort, weights) for weights in (None, now, rows.y))
-        factor = np.where(seen < _LEAST * size, self.rate, so_far / np.maximum(seen, _LEAST * size))[cohort]
+        factor = np.where(seen < _LEAST * size, self.rate, so_far / np.maximum(seen, _LEAST * size))
+        factor = np.minimum(factor, (size - so_far) / np.maximum(size - seen, 1e-300))[cohort]
         return lambda ahead: factor * (self.shares.at(rows.elapsed + ahead) - now)
 
     def from_arrival(self, rows: KnownRows) -> Come:

@@ -24,6 +24,9 @@ class Sums:
     unsure: Floats
     most: Floats  # what all rows that are open would bring
     places: dict[str, slice]
+    at_the_end: dict[
+        str, Floats
+    ]  # of some of them: what comes until all rows are final, however far the others look ahead
 
     def __getitem__(self, name: str) -> Floats:
         return self.mean[self.places[name]]
@@ -50,6 +53,12 @@ def sums_to_come(
         steps_drawn.append(worth.variance(now).sum())
         before = by_then
     expected, varies, many = worth.value * before, worth.variance(before), len(rows.groups)
+    finally_ = worth.value * come(rows.horizon)
+    at_the_end = {
+        "total": finally_.sum(keepdims=True),
+        "cohorts": added(cohort, finally_, cohorts),
+        "groups": added(rows.group, finally_, many),
+    }
     by_group = added(rows.group, expected, many)
     # The error of an average value is the same for all rows of a group, so it does not average out.
     unsure = added(rows.group, expected**2 * worth.unsure, many)
@@ -86,7 +95,7 @@ def sums_to_come(
         )
     relative = np.full(at, overall)
     relative[places["groups"]] = unsure
-    return Sums(mean, drawn_all, relative * mean**2, most, places)
+    return Sums(mean, drawn_all, relative * mean**2, most, places, at_the_end)
 
 
 def added(code: Ints, weight: Floats, many: int = 0) -> Floats:
