@@ -31,6 +31,7 @@ CHANGES = [
     {"uneven": 0.15},
     {"delay_change": 1.5},
     {"delay_change": 2.0},
+    {"delay_change": 2.0, "rows": 12_000},
     {"delay_change": 0.5},
     {"rate_change": 1.3, "delay_change": 1.5},
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -92,3 +93,24 @@ def test_a_method_that_asks_for_more_than_a_model_offers_says_so():
     clf = DelayedFeedbackClassifier("fsiw", 5.0, 20.0, ScipyModel())
     with pytest.raises(ValueError, match="FSIW learns auxiliary models first, and ScipyModel has no auxiliary_margin"):
         clf.fit(data.X, data.y, elapsed=data.elapsed, delay=data.delay)
+
+
+def test_a_method_of_ones_own_needs_a_name_and_workers_that_can_import_it(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys\n"
+        "from belated import backtest\n"
+        "from belated.datasets import example_log\n"
+        "ask = {'horizon': '7d', 'cutoffs': 2, 'progress': False, 'n_jobs': 2}\n"
+        "backtest(example_log(), methods=['tw'], **ask)\n"
+        f"sys.path.insert(0, {str(FOLDER)!r})\n"
+        "from toy_method import Ramp\n"
+        "for methods in (['tw', Ramp()], {'ramp': Ramp()}):\n"
+        "    try:\n"
+        "        backtest(example_log(), methods=methods, **ask)\n"
+        "    except ValueError as error:\n"
+        "        print(error)\n"
+    )
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    assert "give methods of your own in a dict" in done.stdout, done.stderr
+    assert "could not import the module 'toy_method'" in done.stdout and "PYTHONPATH" in done.stdout

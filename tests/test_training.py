@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -82,3 +84,23 @@ def test_a_window_that_nobody_set_fits_the_horizon_whatever_the_history():
         for horizon, longest in (("14d", 10.0), ("12h", 0.5)):
             about = train(log, horizon=horizon, method="tw", l2=1e-3).about
             assert 0 < about["window"] <= longest
+
+
+def test_a_model_of_an_earlier_day_is_the_one_of_that_day():
+    """Nothing that came later has any influence."""
+    table = simulate_campaigns(6000)
+    whole = EventLog.from_frame(table, arrival="click_time", outcome="conversion_time", until="2024-03-01")
+    now = pa.scalar(np.datetime64("2024-02-10", "s"))
+    arrived = table.filter(pc.less_equal(table["click_time"], now))
+    later = pc.greater(arrived["conversion_time"], now)
+    came = pc.if_else(
+        pc.fill_null(later, False), pa.scalar(None, arrived["conversion_time"].type), arrived["conversion_time"]
+    )
+    known = arrived.set_column(1, "conversion_time", came)
+    then = EventLog.from_frame(known, arrival="click_time", outcome="conversion_time", until="2024-02-10")
+    ask = {"horizon": "14d", "method": "dfm-piecewise", "l2": 1e-4}
+    one, other = train(whole, as_of="2024-02-10", **ask), train(then, **ask)
+    np.testing.assert_allclose(one.predict(table), other.predict(table), rtol=1e-9)
+    assert one.about["rows"] == other.about["rows"] < len(table) and one.about["as_of"].startswith("2024-02-10")
+    with pytest.raises(ValueError, match="outside the log"):
+        train(whole, as_of="2023-01-01", **ask)

@@ -107,8 +107,9 @@ def train(
     rounds: int | None = None,
     epochs: int | None = None,
     keep: Sequence[str] = (),
+    as_of: Any = None,
 ) -> TrainedModel:
-    """Train on a log as it stands at its end.
+    """Train on a log as it stands at its end, or as it stood at a time of the past.
 
     Parameters
     ----------
@@ -133,6 +134,8 @@ def train(
         Of a network; by default chosen in the same way.
     keep : sequence of str
         Features to use though they seem to know the outcome (:mod:`belated.evaluation.leaks`); others that do are refused.
+    as_of : instant, optional
+        Use only what was known then: the model that would have been trained that day.
 
     Examples
     --------
@@ -147,13 +150,14 @@ def train(
     require_log(log, "train")
     limit = parse_duration(horizon, "horizon", log.clock)
     reach = None if lookback is None else parse_duration(lookback, "lookback", log.clock)
-    snap = log.latest(reach, limit)
+    snap = log.latest(reach, limit) if as_of is None else log.snapshot(as_of, lookback, horizon)
     if not snap.y.any():
         raise ValueError(
             f"{'the only row is not' if len(snap) == 1 else f'none of the {len(snap)} rows is'} positive, so there is nothing to learn."
         )
     check_columns(log, limit, keep)
-    history = (log.last - log.first if reach is None else min(reach, log.last - log.first)) / DAY
+    last = log.last if as_of is None else snap.as_of_micros
+    history = (last - log.first if reach is None else min(reach, last - log.first)) / DAY
     days = suggest_window(snap, history) if window is None else parse_duration(window, "window", log.clock) / DAY
     engine = _engine(model, l2=l2, rounds=rounds, epochs=epochs)
     _warn_of_too_little(snap, float(snap.elapsed.max()))

@@ -221,6 +221,12 @@ def test_other_findings_about_columns():
         plant=lambda r, age, y, f: rng.choice([1001, 1002, 4007], len(y)),
         price=lambda r, age, y, f: rng.gamma(2, 10, len(y)),
         quantity=lambda r, age, y, f: rng.integers(1, 12, len(y)),
+        budget=lambda r, age, y, f: [
+            f"{x:,.2f}".translate(str.maketrans(",.", ".,")) for x in rng.gamma(2, 900, len(y))
+        ],
+        dollars=lambda r, age, y, f: [f"${x:,.2f}" for x in rng.gamma(2, 900, len(y))],
+        version=lambda r, age, y, f: rng.choice(["1.2.3", "1.10.0"], len(y)),
+        size=lambda r, age, y, f: rng.choice(["38", "40", "XL"], len(y)),
     )
     found = {one.column: one.kind for one in examine_columns(log, 14 * DAY)}
     assert found == {
@@ -232,7 +238,17 @@ def test_other_findings_about_columns():
         "nothing": "empty",
         "zip": "code",
         "plant": "code",
+        "budget": "number",
+        "dollars": "number",
     }
     diagnosis = diagnose(log, horizon="14d")
     assert {one["column"]: one["kind"] for one in diagnosis.summary()["columns"]} == found
     assert any(text.startswith("Column zip: its 4 numbers") for text in diagnosis.findings())
+
+
+def test_names_in_a_refusal_can_be_typed():
+    log = with_columns(600, **{"amount won": lambda r, age, y, f: np.where(y, 1.0, np.nan)})
+    with pytest.raises(
+        ValueError, match=r"--drop 'amount won' .*without_features\('amount won'\).* --keep 'amount won'"
+    ):
+        train(log, horizon="14d")

@@ -441,3 +441,19 @@ def test_weeks_of_plain_seconds_begin_at_0():
     table = pd.DataFrame({"t": time, "q": 0.2, "o": np.where(came < 90, came, np.nan)}) * [86400.0, 1.0, 86400.0]
     found = monitor(table, time="t", score="q", outcome="o", horizon="30d", lags=())
     assert [row["period"] for row in found.periods[:2]] == ["0 s", "604800 s"]
+
+
+def test_only_some_outcomes_count(tables):
+    """A closing date that lost leads have as well."""
+    scores, outcomes = tables
+    lost = pa.table({"id": np.setdiff1d(scores["id"].to_numpy(), outcomes["id"].to_numpy())[::2]})
+    when = pc.take(scores["scored_at"], lost["id"])
+    closed = pa.concat_tables(
+        [
+            outcomes.append_column("stage", pa.array(["won"] * len(outcomes))),
+            pa.table({"id": lost["id"], "converted_at": when, "stage": ["lost"] * len(lost)}),
+        ]
+    )
+    found = monitor(scores, closed, outcome_where="stage == 'won'", **ASK)
+    assert found.periods == monitor(scores, outcomes, **ASK).periods
+    assert "too low" in monitor(scores, closed, **ASK).verdict

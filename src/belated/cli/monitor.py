@@ -12,7 +12,7 @@ from belated.cli.options import json_option, only, split_names, text_options, ty
 from belated.cli.outputs import may_draw, may_write, write_json, write_text
 from belated.cli.terminal import friendly, out, plain
 
-_ASKED = ("horizon", "period", "by", "version", "until", "fail_on", "lags", "time_format", "time_unit")
+_ASKED = ("horizon", "period", "by", "version", "until", "outcome_where", "fail_on", "lags", "time_format", "time_unit")
 
 
 @click.command("monitor")
@@ -22,6 +22,7 @@ _ASKED = ("horizon", "period", "by", "version", "until", "fail_on", "lags", "tim
 @click.option("--time", metavar="COLUMN", help="When each row was scored. Guessed where the name is obvious.")
 @click.option("--score", required=True, metavar="COLUMN", help="The probability that was predicted.")
 @click.option("--outcome", metavar="COLUMN", help="When it turned positive; empty: not yet. Guessed likewise.")
+@click.option("--outcome-where", metavar="CONDITION", help="Which outcomes count, as in 'stage == \"won\"'.")
 @click.option("--horizon", required=True, metavar="DURATION", help="Positive: the outcome comes within this.")
 @click.option("--period", default="7d", show_default=True, metavar="DURATION", help="What is judged together.")
 @click.option("--by", metavar="COLUMN", help="Also by segment: campaign, country, device.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pyarrow as pa
@@ -228,7 +229,7 @@ def guess_time(source: Source, role: str, option: str) -> str:
     found = guess_columns(source.read(likely)) if likely else {}
     if role not in found:
         raise ValueError(
-            f"which column holds the times of {role}? Say {option} COLUMN; the columns are {listed(source.columns)}."
+            f"which column holds the times of {role}? Say {option} COLUMN; the columns are {listed(source.columns, 40)}."
         )
     out.print(f"Taking [bold]{plain(found[role])}[/] as the time of {role} ({option} to choose another).")
     return found[role]
@@ -280,7 +281,7 @@ def _refuse_dates(table: pa.Table, features: list[str], file: str) -> None:
     if dated:
         raise ValueError(
             f"{file}: {listed(dated)} {'holds' if len(dated) == 1 else 'hold'} times, which are no features. Leave them out with --drop "
-            f"{','.join(dated)}, or derive numbers or categories from them."
+            f"{quote(','.join(dated))}, or derive numbers or categories from them."
         )
 
 
@@ -296,6 +297,6 @@ def _check_outcomes(events: EventLog, option: str) -> None:
         raise ValueError(f"{each} an outcome: there are no negatives to tell them from.")
 
 
-def listed(names: list[str]) -> str:
-    shown = ", ".join(names[:12])
-    return shown if len(names) <= 12 else f"{shown} and {len(names) - 12} more"
+def listed(names: list[str], most: int = 12) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -30,6 +30,7 @@ from belated.models import MODELS, require_installed
 @horizon_option
 @click.option("--window", metavar="DURATION", help="The age from which labels count as final. By default a suggestion.")
 @click.option("--lookback", metavar="DURATION", help="How far back training rows go. By default all.")
+@click.option("--as-of", metavar="TIME", help="Use only what was known then. By default all that is known.")
 @click.option(
     "--l2",
     type=float,
@@ -72,7 +73,7 @@ def train_command(log: tuple[Path, ...], **options: Any) -> None:
     events = open_log(log, options).events
     asked = {
         name: options[name]
-        for name in ("horizon", "method", "model", "window", "lookback", "l2", "rounds", "epochs", "keep")
+        for name in ("horizon", "method", "model", "window", "lookback", "l2", "rounds", "epochs", "keep", "as_of")
     }
     with out.status(f"Training on up to {len(events):,} rows"):
         trained = train(events, **asked)
@@ -80,9 +81,10 @@ def train_command(log: tuple[Path, ...], **options: Any) -> None:
     features = trained.features | dict.fromkeys(options["category"], "category")
     replace(trained, features=features, about=about).save(options["model_file"])
     setting = ", ".join(f"{name} {about[name]:g}" for name in ("l2", "rounds", "epochs") if name in about)
+    window = f"window {about['window']:.3g} days, " if trained.classifier.method_.needs_window else ""
     out.print(
-        f"{about['method']} under {about['model']} on {about['rows']:,} rows known at {about['as_of']}, window "
-        f"{about['window']:.3g} days, {setting}: {about['positive_so_far'] / about['rows']:.2%} are positive so far, the model "
+        f"{about['method']} under {about['model']} on {about['rows']:,} rows known at {about['as_of']}, "
+        f"{window}{setting}: {about['positive_so_far'] / about['rows']:.2%} are positive so far, the model "
         f"expects {about['mean_prediction']:.2%} in the end."
     )
     out.print(f"Model: {plain(str(options['model_file']))}")

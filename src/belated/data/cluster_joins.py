@@ -14,6 +14,7 @@ from belated.data.log_columns import (
     OutcomeWarning,
     TimeNote,
     check_arrivals,
+    only_known,
     read_keys,
     read_time_column,
     refuse_unlike_keys,
@@ -192,7 +193,7 @@ def outcomes_as_numbers(table: Any, asked: JoinColumns) -> pa.Table:
         asked.outcome,
         "{count} missing in the table of outcomes",
         ["missing"] * len(end.missing),
-        "Drop them.",
+        only_known(asked.outcome),
     )
     keys = read_keys(to_arrow(frame, asked.key), asked.key)
     return _with(empty, keys.cast(pa.large_string()), end.micros, str(Facts.of(end, keys)), OUTCOME)

@@ -22,6 +22,7 @@ from belated.data.log_columns import (
     feature_names,
     match_keys,
     notes_on,
+    only_known,
     reach_of,
     read_time_column,
     refuse_days_among_times,
@@ -200,7 +201,7 @@ class EventLog:
             outcome,
             "{count} missing in the table of outcomes",
             ["missing"] * len(end.missing),
-            "Drop them.",
+            only_known(outcome),
         )
         unmatched = row_of < 0
         early = ~unmatched & (end.micros < start.micros[row_of])

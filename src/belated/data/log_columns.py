@@ -279,6 +279,11 @@ def warn_left_out(rows: Bools, keys: Any, key: str, one: str, many: str, advice:
         )
 
 
+def only_known(outcome: str) -> str:
+    """What to do where some outcomes have no time."""
+    return f"Drop them, or say which rows count: outcome_where='`{outcome}` is not None' (--outcome-where)."
+
+
 def reach_of(until: Any, latest: int, clock: str) -> int:
     """How far a log reaches, in microseconds: to the latest time in it, or as far as is said."""
     reach = latest if until is None else parse_instant(until, "until", clock)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,9 @@ from belated.tables.missing import EMPTY_TEXT, missing_words
 _MOST_ROWS = 50_000  # that are looked at, evenly spread
 _NEARLY_UNIQUE = 0.9
 _ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
+_MARKED_NUMBER = re.compile(
+    r"[+-]?\s?([$€£¥]|(USD|EUR|GBP|CHF|JPY)\s)?\s?[+-]?(\d{1,3}([.,' \u00a0\u202f]\d{3})+|\d+)([.,]\d{1,2})?\s?([$€£¥]|\s(USD|EUR|GBP|CHF|JPY))?"
+)
 _CODE_NAME = re.compile(
     r"(^|.*[_ \W])(id|code|zip|zipcode|postcode|plz|sku|nr|no|number|key|isbn|ean)s?$", re.IGNORECASE
 )
@@ -72,7 +76,7 @@ def check_columns(log: EventLog, horizon: int, keep: Sequence[str]) -> None:
     if guilty:
         raise _refusal(guilty)
     for one in found:
-        if one.kind in ("id", "date"):
+        if one.kind in ("id", "date", "number"):
             warn(f"column {one.column}: {one.text}", stacklevel=3)
 
 
@@ -81,10 +85,10 @@ def _refusal(found: list[ColumnFinding]) -> ValueError:
     several = len(found) > 1
     them, seem, are = ("they", "seem", "are") if several else ("it", "seems", "is")
     told = "; ".join(f"{one.column}: {one.text.removesuffix('.')}" for one in found)
-    keep = " ".join(f"--keep {name}" for name in names)
+    keep = " ".join(f"--keep {quote(name)}" for name in names)
     return ValueError(
         f"{', '.join(names)} {seem} to know the outcome, and at arrival, when a model is asked, {them} could not. {told}. Leave "
-        f"{'them' if several else 'it'} out with --drop {','.join(names)} (features= in Python), or say that {them} {are} known at arrival: "
+        f"{'them' if several else 'it'} out with --drop {quote(','.join(names))} (log.without_features({', '.join(map(repr, names))}) in Python), or say that {them} {are} known at arrival: "
         f"{keep} (keep= in Python)."
     )
 
@@ -128,6 +132,12 @@ def _look_at(name: str, column: pa.Array, seen: Seen) -> Iterator[ColumnFinding]
         yield ColumnFinding(name, "leak", f"{why}.")
     elif _is_date(known):
         yield ColumnFinding(name, "date", _about_dates(known))
+    elif (example := _written_for_people(known)) is not None:
+        yield ColumnFinding(
+            name,
+            "number",
+            f"it holds numbers with marks, such as {example}, and is taken for text, each value a category of its own. Write them plainly (1234.5), or leave it out.",
+        )
     elif len(known) >= 50 and distinct > _NEARLY_UNIQUE * len(known) and not _has_fractions(known):
         yield ColumnFinding(
             name,
@@ -142,6 +152,16 @@ def _look_at(name: str, column: pa.Array, seen: Seen) -> Iterator[ColumnFinding]
             f"its {distinct:,} numbers, such as {known[0].as_py()}, look like codes and not like quantities. If so, say --category {name} (in "
             f"Python, make it text).",
         )
+
+
+def _written_for_people(known: pa.Array) -> str | None:
+    """An example where a column of text holds numbers with marks between thousands, or a currency."""
+    if not is_text(known.type):
+        return None
+    sample = [value.strip() for value in known.slice(0, 1000).to_pylist() if value.strip()]
+    if not sample or not all(_MARKED_NUMBER.fullmatch(value) for value in sample):
+        return None
+    return next((value for value in sample if not value.isdecimal()), None)
 
 
 def _about_dates(known: pa.Array) -> str:

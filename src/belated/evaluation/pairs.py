@@ -83,6 +83,11 @@ def check_methods(methods: Sequence[str] | Mapping[str, Method] | None) -> dict[
     """The methods to compare, BL always among them."""
     if isinstance(methods, str):
         raise ValueError(f"methods={methods!r} must be a list of names, as in methods=[{methods!r}].")
+    own = next((one for one in methods or () if not isinstance(one, str)), None)
+    if own is not None:
+        raise ValueError(
+            f"methods holds {own!r}, which has no name to go by: give methods of your own in a dict, as in methods={{'tw': 'tw', 'mine': {own!r}}}."
+        )
     if methods is not None and not methods:
         raise ValueError("methods is empty: name at least one, or leave it out for all.")
     if methods is None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _SURE = 0.95
 _FEWEST = 30  # rows, and positives, that a recommendation needs
+_OFF = 0.05  # of predicted over actual, from which on the oracle itself is off
 _NOTHING = 0.001  # of the oracle's log loss: a gap as small as this is none
 
 
@@ -154,6 +155,8 @@ def recommend(backtest: Backtest) -> Recommendation:
     sure, par = confidence_in_gain(losses, fit), fit.on_a_par()
     tested = sum(len(c.y) for c in backtest.cutoffs), sum(int(c.y.sum()) for c in backtest.cutoffs)
     why = _short_of_history(backtest) + _why(fit, bl, oracle, closed, interval, sure, par, tested)
+    if closed is None and min(tested) >= _FEWEST:
+        why += _cancelling(_predicted_over_actual(backtest, "bl"), _predicted_over_actual(backtest, "oracle"), best)
     pair, value = backtest.pairs[best], _value_now(backtest, best)
     setting = {} if pair.model.setting is None or value is None else {pair.model.setting: value}
     return Recommendation(
@@ -180,6 +183,24 @@ def _short_of_history(backtest: Backtest) -> str:
     return (
         f"With care, for the log is short: each fit knew only {in_words(lookback)} of it, and outcomes come within {in_words(horizon)}, so nobody knew of the late ones. "
         f"With all of the log the order may be another. "
+    )
+
+
+def _predicted_over_actual(backtest: Backtest, name: str) -> float:
+    predicted, actual = (
+        sum(float(v.sum()) for v in some) for some in zip(*((c.p[name], c.y) for c in backtest.cutoffs), strict=True)
+    )
+    return predicted / max(actual, 1e-300)
+
+
+def _cancelling(bl: float, oracle: float, best: str) -> str:
+    """A warning where labels as they stand look as good as final ones because the rate has fallen by as much as they are too low."""
+    if not (oracle > 1 + _OFF and abs(np.log(max(bl, 1e-300))) < np.log(oracle)):
+        return ""
+    advice = " Prefer a method whose predictions stay with the oracle's." if best == "bl" else ""
+    return (
+        f" But two errors cancel here: rates have fallen, so that final labels would have predicted {oracle - 1:.0%} too much, and labels as they stand are too low "
+        f"by about as much (predicted over actual {bl:.2f}). When rates no longer fall, bl will be too low.{advice}"
     )
 
 

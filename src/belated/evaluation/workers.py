@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import shutil
 import signal
 import threading
@@ -18,7 +19,7 @@ from typing import Any
 
 import joblib
 from joblib import Parallel, delayed
-from joblib.externals.loky.process_executor import TerminatedWorkerError
+from joblib.externals.loky.process_executor import BrokenProcessPool, TerminatedWorkerError
 
 _LOOK = 0.5  # seconds between looks at the parent
 
@@ -58,6 +59,15 @@ def run_tasks(
             f"one of {jobs} worker processes was killed, most likely because memory ran out. Take fewer of them (--jobs 1, in Python "
             f"n_jobs=1), a shorter lookback or fewer features. With --cache, what is finished is kept."
         ) from None
+    except BrokenProcessPool as error:
+        missing = re.search(r"No module named '([^']+)'", str(error.__cause__))
+        what = (
+            "what they were sent" if missing is None else f"the module {missing[1]!r} of a method or model of your own"
+        )
+        raise ValueError(
+            f"worker processes, which began earlier, could not import {what}. Put its folder on PYTHONPATH before Python starts, or import it before the first backtest, or "
+            f"stay in one process with n_jobs=1."
+        ) from error
 
 
 @contextmanager

@@ -111,6 +111,7 @@ def monitor(
     by: str | None = None,
     version: str | None = None,
     until: Any = None,
+    outcome_where: str | None = None,
     fail_on: str | Sequence[str] | Mapping[str, Any] | None = None,
     lags: Any = ("1d", "3d", "7d"),
     time_format: str | None = None,
@@ -136,6 +137,8 @@ def monitor(
         Columns of ``scores``: a segment, and the version of the model. Versions are never mixed.
     until : instant, optional
         How far outcomes are known; by default the latest time in the tables. Scores given later are left out, and counted.
+    outcome_where : str, optional
+        Which outcomes count, as in :meth:`belated.EventLog.from_frame`: ``"stage == 'won'"``, say.
     fail_on : str, sequence of str or mapping
         Limits such as ``"calibration=0.9..1.1"``; one is broken where the whole interval of the judged period lies outside.
     lags : sequence of durations
@@ -154,7 +157,7 @@ def monitor(
     for name in columns:
         if name in (key, time, outcome):
             raise ValueError(f"column {name!r} cannot be a score, a segment or a version: it is the key or a time.")
-    how: dict[str, Any] = {"time_format": time_format, "time_unit": time_unit}
+    how: dict[str, Any] = {"time_format": time_format, "time_unit": time_unit, "outcome_where": outcome_where}
     log: EventLog
     left_out: list[str] = []
     if outcomes is None:
