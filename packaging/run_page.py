@@ -1,7 +1,8 @@
 """Runs what a page shows: `python run_page.py PAGE.md` in an empty folder.
 
 Blocks of python run in order, with the same names. Lines that begin with `$ ` in blocks of console are typed into a shell, where
-`belated` is the one installed beside this Python. An indented block that follows a block of python is what it prints.
+`belated` is the one installed beside this Python; lines below them are among what is printed, in that order, `...` for what is left out.
+An indented block that follows a block of python is what it prints.
 """
 
 from __future__ import annotations
@@ -30,9 +31,17 @@ def run_page(page: Path) -> None:
             found = [line.rstrip() for line in printed.getvalue().splitlines()]
             assert not shown or found == expected, f"{page.name} shows {expected}, and what is printed is {found}"
         else:
-            for line in re.findall(r"^\$ (.*)$", code, re.MULTILINE):
+            for typed in code.removeprefix("$ ").split("\n$ "):
+                line, *shown_lines = typed.splitlines()
                 print("$", line, flush=True)
-                subprocess.run(line, shell=True, check=True, env={**os.environ, "PATH": path})
+                env = {**os.environ, "PATH": path}
+                done = subprocess.run(line, shell=True, check=True, env=env, stdout=subprocess.PIPE, text=True)
+                printed_lines = iter([one.strip() for one in done.stdout.splitlines()])
+                for one in shown_lines:
+                    if one not in ("", "..."):
+                        assert one.strip() in printed_lines, (
+                            f"{page.name} shows {one!r}, and this is printed: {done.stdout}"
+                        )
 
 
 if __name__ == "__main__":

@@ -19,7 +19,9 @@ def blocks(page, language):
     return re.findall(rf"```{language}\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["start.md", "large-logs.md", "evaluate.md", "extend.md", "monitoring.md"])
+@pytest.mark.parametrize(
+    "page", ["start.md", "large-logs.md", "evaluate.md", "extend.md", "monitoring.md", "streaming.md", "experiments.md"]
+)
 def test_a_page_can_be_typed_from_top_to_bottom_in_an_empty_folder(page, tmp_path):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     words = [sys.executable, "-W", "error", ROOT / "packaging" / "run_page.py", ROOT / "docs" / page]
