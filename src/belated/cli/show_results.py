@@ -115,7 +115,7 @@ def show_replay(summary: dict[str, Any]) -> None:
 def show_diagnosis(diagnosis: Diagnosis) -> None:
     from belated.tables.refusal import counted
 
-    table = Table(title=f"{counted(diagnosis.rows, 'row')} as known at {diagnosis.as_of}")
+    table = Table(title=f"{counted(diagnosis.rows, 'row')} as known at {diagnosis.as_of[:16]}")
     for heading in ("window, days", "positives that come later"):
         table.add_column(heading, justify="right")
     for row in diagnosis.windows:

@@ -28,6 +28,7 @@ from belated.tables.refusal import refuse
 from belated.typing import Bools, Floats, Ints
 
 NEVER = np.iinfo(np.int64).max
+_MINUTE = 60_000_000
 _UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0, "ns": 1e-3}  # microseconds in each
 _UNIT_NAMES = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 _FIRST_EPOCH = 1e8  # seconds: 1973; numbers from here on count from 1970
@@ -101,6 +102,17 @@ def show_instant(micros: int, clock: str) -> str:
     if clock == "seconds":
         return f"{micros / 1e6:.15g} s"
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)).isoformat(sep=" ")
+
+
+def show_minute(micros: int, clock: str) -> str:
+    """An instant as people say it, to the end of its minute; the day alone where that is all there is to say.
+
+    >>> show_minute(1_704_067_200_000_000, "datetime"), show_minute(1_704_070_801_000_000, "datetime")
+    ('2024-01-01', '2024-01-01 01:01')
+    """
+    if clock == "seconds":
+        return show_instant(micros, clock)
+    return show_instant(-(-micros // _MINUTE) * _MINUTE, clock)[:16].removesuffix(" 00:00")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from belated.data.durations import DAY, in_words, is_number, parse_duration
 from belated.data.event_log import EventLog, require_log
-from belated.data.times import parse_instant, show_instant
+from belated.data.times import parse_instant, show_instant, show_minute
 from belated.evaluation.column_findings import check_columns
 from belated.evaluation.silence import silence
 from belated.forecasting.calendar import Calendar
@@ -79,7 +79,7 @@ class Forecast:
         more = f"{show(t['to_come'])} more {f'of {what} ' if what else ''}will come"
         more += f" by {t['until']}" if s["ahead"] < s["horizon"] * (1 - 1e-12) else ""
         found = warned + (
-            f"Of {counted(t['rows'], 'row')} that arrived in the {in_words(s['horizon'])} up to {t['as_of']}, {t['positive']:,} are positive so far"
+            f"Of {counted(t['rows'], 'row')} that arrived in the {in_words(s['horizon'])} up to {t['as_of'][:16]}, {t['positive']:,} are positive so far"
             f"{worth}. {more} ({level} band {show(low)} to {show(high)})"
         )
         found += f", half of it by {t['half_by']}." if t["half_by"] and t["to_come"] >= 1 else "."
@@ -259,7 +259,7 @@ def _silence(log: EventLog, made: FittedSums) -> str | None:
     now, came = made.calendar.now, log.times[1]
     known = came[came <= now]
     last = int(known.max()) if len(known) else now
-    at, today = (show_instant(instant, log.clock) for instant in (last, now))
+    at, today = (show_minute(instant, log.clock) for instant in (last, now))
     return silence(
         made.expected_since(last + log.grid),
         at,

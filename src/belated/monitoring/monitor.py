@@ -11,6 +11,7 @@ import numpy as np
 from belated.data.durations import DAY, parse_duration
 from belated.data.event_log import EventLog
 from belated.data.log_columns import OutcomeWarning
+from belated.data.times import show_minute
 from belated.evaluation.seen_shares import SeenShares
 from belated.evaluation.silence import silence
 from belated.monitoring.limits import parse_limits
@@ -229,8 +230,8 @@ def _silence(look: Look) -> str | None:
     """What to say where outcomes seem to end before the scores."""
     rows = look.rows
     last = int(rows.outcome[rows.positive].max())
-    at = rows.show(last)
-    return silence(look.expected_since(last), at, rows.show(rows.now), f"If so, say until='{at}' (--until).")
+    at, now = (show_minute(instant, rows.clock) for instant in (last, rows.now))
+    return silence(look.expected_since(last), at, now, f"If so, say until='{at}' (--until).")
 
 
 def _surprises(rows: ScoredRows) -> int:
