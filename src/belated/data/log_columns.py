@@ -157,7 +157,8 @@ def check_clocks(arrivals: TimeColumn, arrival: str, outcomes: TimeColumn, outco
         with_zone, without = (arrival, outcome) if arrivals.zoned else (outcome, arrival)
         raise ValueError(
             f"column {with_zone!r} has a time zone and column {without!r} has none, so their clocks may disagree by hours. "
-            f"Give {without!r} its zone (for example with dt.tz_localize or dt.replace_time_zone)."
+            f'Give {without!r} its zone: dt.tz_localize in pandas, dt.replace_time_zone in polars; of a file by --sql "SELECT * REPLACE '
+            f"({without} AT TIME ZONE 'Europe/Berlin' AS {without}) FROM 'log.csv'\"."
         )
 
 
