@@ -377,3 +377,13 @@ def test_groups_that_are_quicker_than_others_get_what_is_theirs():
             said[k] += next(row["to_come"] for row in rows if row["name"] == kind)
             came[k] += (later & (frame["kind"] == kind)).sum()
     assert said / came == pytest.approx(1.0, abs=0.3)
+
+
+def test_arrivals_that_end_before_the_log_are_told_where_they_are_repeated():
+    log, ask = simulated_log(), {**QUICK, "as_of": "2024-03-08", "method": "chain-ladder", "cutoffs": 0}
+    noted = [
+        any("No row arrived after" in note for note in forecast(log, arrivals=how, **ask).notes)
+        for how in ("repeat", None)
+    ]
+    assert noted == [True, False]
+    assert not any("No row" in n for n in forecast(log, arrivals="repeat", **{**ask, "as_of": "2024-02-28"}).notes)

@@ -233,6 +233,12 @@ def forecast(
     notes = notes_on_past(past, len(dates))
     if bare:
         notes.append("The log has no features, so this is the chain ladder.")
+    newest = int(rows.arrival.max())
+    if arrivals and now - newest > max(DAY, log.grid):
+        notes.append(
+            f"No row arrived after {show_minute(newest, log.clock)}, {in_words((now - newest) // DAY)} before the forecast: the weeks that are repeated hold that time as an empty one. "
+            f"If arrivals are known up to then only, forecast from then (as_of=, or --as-of)."
+        )
     if group is not None and method == CHAIN_LADDER:
         notes.append(
             f"The chain ladder knows no {group}: what is to come of a {settings['cohort']} of arrival is spread over its rows alike."
