@@ -31,11 +31,13 @@ def run_page(page: Path) -> None:
             found = [line.rstrip() for line in printed.getvalue().splitlines()]
             assert not shown or found == expected, f"{page.name} shows {expected}, and what is printed is {found}"
         else:
+            assert code.startswith("$ "), f"{page.name}: a block of console begins with what is typed: {code}"
             for typed in code.removeprefix("$ ").split("\n$ "):
                 line, *shown_lines = typed.splitlines()
                 print("$", line, flush=True)
                 env = {**os.environ, "PATH": path}
-                done = subprocess.run(line, shell=True, check=True, env=env, stdout=subprocess.PIPE, text=True)
+                done = subprocess.run(line, shell=True, env=env, stdout=subprocess.PIPE, text=True)
+                assert done.returncode == 0, f"{line} ended with {done.returncode}: {done.stdout}"
                 printed_lines = iter([one.strip() for one in done.stdout.splitlines()])
                 for one in shown_lines:
                     if one not in ("", "..."):

@@ -50,7 +50,7 @@ def test_uses_that_overlap_leave_nobody_mute(caplog):
 
 def listen(told, then=None):
     with overheard(UserWarning) as heard:
-        warnings.warn("said", UserWarning, stacklevel=1)
+        warn("said")
         if then is not None:
             raise then
     told += heard

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 _unheard: ContextVar[list[Unheard] | None] = ContextVar("belated_unheard", default=None)
+_overheard: ContextVar[tuple[type[Warning], list[str]] | None] = ContextVar("belated_overheard", default=None)
 
 logger = logging.getLogger("belated")
 
@@ -38,6 +39,9 @@ logger.addFilter(_WhileLoud())
 
 def warn(message: str, category: type[Warning] = UserWarning, stacklevel: int = 2) -> None:
     """``warnings.warn``, unless this thread wants quiet."""
+    overheard = _overheard.get()
+    if overheard is not None and issubclass(category, overheard[0]):
+        overheard[1].append(message)
     unheard = _unheard.get()
     if unheard is None:
         warnings.warn(message, category, stacklevel=stacklevel + 1)
@@ -47,17 +51,13 @@ def warn(message: str, category: type[Warning] = UserWarning, stacklevel: int = 
 
 @contextmanager
 def overheard(category: type[Warning]) -> Iterator[list[str]]:
-    """What is warned of in here, as text; when that is over, it is warned of as ever."""
+    """What this thread is warned of in here by :func:`warn`, as text, besides."""
     told: list[str] = []
-    caught: list[warnings.WarningMessage] = []
+    token = _overheard.set((category, told))
     try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", category)
-            yield told
+        yield told
     finally:
-        told += [str(one.message) for one in caught if issubclass(one.category, category)]
-        for one in caught:
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+        _overheard.reset(token)
 
 
 @contextmanager

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from scipy import stats
 
 from belated.forecasting.bands import Spread, band, drift, jackknife, overdispersion
-from belated.forecasting.fitted_sums import FittedSums
 
 
 def spread(drawn, fitted=0.0, off=0.0, fits=9.0, dates=3.0):
@@ -54,20 +51,3 @@ def test_drift_is_what_draws_do_not_explain():
     assert drift(means, rng.poisson(100.0, 4000), means) < 0.002
     assert drift(means, rng.poisson(100.0 * np.exp(0.3 * rng.normal(size=4000))), means) == pytest.approx(0.09, rel=0.1)
     assert drift(*np.zeros((3, 0))) == 0.0
-
-
-def test_fits_to_few_rows_are_no_drift():
-    """A forecast of the past knew fewer positives, and was off by more for that alone."""
-    rng, known = np.random.default_rng(0), 400
-    fitted = 0.05**2  # relative, now, with four times as many
-    came = rng.poisson(100.0 * np.exp(0.1 * rng.normal(size=4000)))
-    past = [SimpleNamespace(mean=100.0, came=float(k), variance=100.0, known=known, each=1.0) for k in came]
-    made = SimpleNamespace(
-        sums=SimpleNamespace(mean=np.array([500.0]), places={"total": slice(0, 1)}),
-        fitted=np.array([fitted * 500.0**2]),
-        rows=SimpleNamespace(y=np.ones(4 * known, dtype=bool)),
-    )
-    assert FittedSums.off(made, past) < 0.002
-    for one in past:
-        one.known = 4 * known
-    assert FittedSums.off(made, past) == pytest.approx(0.1**2 - fitted, rel=0.2)

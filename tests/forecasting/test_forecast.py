@@ -387,3 +387,25 @@ def test_arrivals_that_end_before_the_log_are_told_where_they_are_repeated():
     ]
     assert noted == [True, False]
     assert not any("No row" in n for n in forecast(log, arrivals="repeat", **{**ask, "as_of": "2024-02-28"}).notes)
+
+
+def test_hours_are_named_by_their_ends():
+    log = simulated_log()
+    hours, ask = forecast(log, cutoffs=0, ahead="2d", **QUICK), {**QUICK, "as_of": "2024-03-01"}
+    assert hours.settings["unit"] == "hour" and hours.total["until"] == "2024-03-03 00:00"
+    half = pd.Timestamp(hours.total["half_by"])
+    come = {one["day"]: one["cumulated"] for one in hours.by_outcome}
+    before = come[(half - pd.Timedelta("1h")).strftime("%Y-%m-%d %H:%M")]  # named by its beginning
+    assert before >= hours.total["to_come"] / 2
+    assert [row["name"] for row in hours.by_arrival] == [
+        row["name"] for row in forecast(log, cutoffs=0, **ask).by_arrival
+    ]
+
+
+def test_steps_of_plain_seconds_are_days():
+    frame = simulated_frame(n=6000, days=400.0)
+    seconds = frame.assign(**{name: (frame[name] - START) / pd.Timedelta("1s") for name in ("arrived", "turned")})
+    log = EventLog.from_frame(seconds, arrival="arrived", outcome="turned", until=500 * 86400.0)
+    found = forecast(log, horizon="150d", as_of=300 * 86400.0, method="chain-ladder", cutoffs=0)
+    assert found.settings["unit"] == "week" and found.total["until"] == "day 450"
+    assert found.by_outcome[1]["day"].startswith("day ")

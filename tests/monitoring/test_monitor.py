@@ -330,7 +330,7 @@ def test_a_version_that_began_today_is_said_to_be_too_new(tables):
     scores, outcomes = tables
     newest = pc.if_else(pc.greater(scores["scored_at"], datetime(2024, 3, 30, 12)), "new", "old")
     found = monitor(changed(scores, "version", newest), outcomes, version="version", until=NOW, **ASK, lags=())
-    assert found.judged["version"] == "old" and "Version new is too new to be judged." in found.verdict
+    assert found.judged["version"] == "old" and "Version new is too little known to be judged." in found.verdict
 
 
 def test_segments_that_are_too_many_are_counted(tables):
@@ -403,7 +403,7 @@ def test_one_score_of_a_new_version_silences_nothing(tables):
     some = outcomes.filter(pc.is_in(outcomes["id"], told["id"]))
     some = some.filter(pc.less(some["converted_at"], datetime(2024, 3, 25, 1)))
     found = monitor(told, some, version="version", fail_on="calibration=0.9..1.1", **ASK)
-    assert not found.ok and "version v1" in found.verdict and "Version canary is too new" in found.verdict
+    assert not found.ok and "version v1" in found.verdict and "Version canary is too little known" in found.verdict
 
 
 def test_figures_stay_where_they_can_be():
@@ -457,3 +457,44 @@ def test_only_some_outcomes_count(tables):
     found = monitor(scores, closed, outcome_where="stage == 'won'", **ASK)
     assert found.periods == monitor(scores, outcomes, **ASK).periods
     assert "too low" in monitor(scores, closed, **ASK).verdict
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_one_period_alone_has_the_delays_that_are_usual(seed):
+    """All positives are in it, in a short log of days."""
+    rng = np.random.default_rng(seed)
+    day = rng.integers(0, 60, 600)
+    delay = rng.integers(0, 8, 600)
+    came = (rng.uniform(size=600) < 0.3) & (day + delay <= 60)
+    start = np.datetime64("2024-01-01", "D")
+    table = pd.DataFrame({"t": start + day, "q": 0.3, "o": pd.Series(start + day + delay).where(came)})
+    found = monitor(table, time="t", score="q", outcome="o", horizon="10d", period="364d", lags=())
+    for row in found.periods:
+        assert row["delays"] == "unchanged" and all(number is None or np.isfinite(number) for number in row["delay"])
+
+
+def test_a_feed_that_is_a_little_late_is_none_of_note(tables):
+    """Half an hour of a large log is more than ten outcomes, and no part of them that matters."""
+    scores, outcomes = simulate_scores(300_000)
+    some = outcomes.filter(pc.less(outcomes["converted_at"], datetime(2024, 3, 30, 23, 30)))
+    found = monitor(scores, some, lags=(), **ASK)
+    assert len(outcomes) - len(some) >= 10 and "seem" not in found.verdict
+
+
+def test_what_to_say_of_outcomes_that_end_early_can_be_said_in_seconds_too(tables):
+    rng = np.random.default_rng(0)
+    time = np.sort(rng.uniform(0, 90, 9000))
+    came = np.where(rng.uniform(size=9000) < 0.3, time + rng.exponential(3.0, 9000), np.nan)
+    table = pd.DataFrame({"t": time, "q": 0.3, "o": np.where(came < 86, came, np.nan)}) * [86400.0, 1.0, 86400.0]
+    ask = {"time": "t", "score": "q", "outcome": "o", "horizon": "30d", "lags": ()}
+    found = monitor(table, **ask)
+    until = found.verdict.partition("until='")[2].partition("'")[0]
+    assert until.endswith(" s") and "seem" not in monitor(table, until=until, **ask).verdict
+
+
+def test_without_positives_nothing_is_said_of_losses():
+    scores, outcomes = simulate_scores(3000)
+    young = scores.filter(pc.greater_equal(scores["scored_at"], datetime(2024, 3, 25)))
+    none_there = outcomes.filter(pc.invert(pc.is_in(outcomes["id"], young["id"])))
+    last = monitor(scores, none_there, lags=(), **ASK).periods[-1]
+    assert last["positive"] == 0 and last["log_loss"] == last["brier"] == [None, None, None]

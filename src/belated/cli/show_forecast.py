@@ -84,7 +84,10 @@ def forecast_table(summary: dict[str, Any]) -> list[dict[str, Any]]:
         *((k, summary[k]) for k in ("by_outcome", "by_arrival", "by_group")),
     ):
         for row in rows:
-            line = {"by": by.removeprefix("by_"), "name": row.get("day") or row.get("name") or row.get("as_of")}
+            line = {
+                "by": by.removeprefix("by_"),
+                "name": next(row[key] for key in ("day", "name", "as_of") if key in row),
+            }
             line |= {key: row.get(key) for key in ("rows", "so_far", "to_come", "final", "cumulated")}
             for level, (low, high) in row["bands"].items():
                 line |= {f"low_{level.rstrip('%')}": low, f"high_{level.rstrip('%')}": high}

@@ -11,9 +11,9 @@ from belated.cli.terminal import out, plain
 
 _MOST = 12  # periods and segments that are shown
 _COLUMNS = {
-    "rate": ("rate expected", "{:.1%}"),
+    "rate": ("rate expected", "%"),
     "calibration": ("predicted / actual", "{:.2f}"),
-    "log_loss": ("log loss", "{:.3f}"),
+    "log_loss": ("log loss", "{:.3g}"),
     "auc": ("ROC AUC", "{:.2f}"),
 }
 
@@ -30,10 +30,17 @@ def show_monitor(summary: dict[str, Any]) -> None:
 
 
 def _figure(value: list[float | None], form: str, between: str = " ") -> str:
-    middle, low, high = ("" if number is None else form.format(number) for number in value)
+    middle, low, high = (
+        "" if number is None else _share(number) if form == "%" else form.format(number) for number in value
+    )
     if low and not middle and not high:
         return f"over {low}"
     return f"{middle}{between}{_ends(low, high, between)}" if low and high else middle
+
+
+def _share(number: float) -> str:
+    """A percentage with three digits that say something, however small it is."""
+    return f"{100 * number:.3g}%"
 
 
 def _ends(low: str, high: str, between: str) -> str:
@@ -62,7 +69,7 @@ def _periods(summary: dict[str, Any]) -> Table:
         named = [row["period"], *([plain(str(row["version"]))] if versions else [])]
         figures = [_figure(row[key], form, "\n") for key, (_, form) in _COLUMNS.items()]
         style = "bold" if row is summary["judged"] else "dim" if row["final"] else ""
-        about = (f"{row['rows']:,}", f"{row['share_in']:.0%}", f"{row['rate_so_far']:.1%}")
+        about = (f"{row['rows']:,}", f"{row['share_in']:.0%}", _share(row["rate_so_far"]))
         table.add_row(*named, *about, *figures, row["delays"], row["final_on"][:10], style=style)
     return table
 

@@ -113,9 +113,10 @@ def show_replay(summary: dict[str, Any]) -> None:
 
 
 def show_diagnosis(diagnosis: Diagnosis) -> None:
+    from belated.data.times import in_minutes
     from belated.tables.refusal import counted
 
-    table = Table(title=f"{counted(diagnosis.rows, 'row')} as known at {diagnosis.as_of[:16]}")
+    table = Table(title=f"{counted(diagnosis.rows, 'row')} as known at {in_minutes(diagnosis.as_of)}")
     for heading in ("window, days", "positives that come later"):
         table.add_column(heading, justify="right")
     for row in diagnosis.windows:

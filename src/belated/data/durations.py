@@ -155,7 +155,8 @@ def in_words(days: float) -> str:
     ('14 days', '1 day', '12 hours', '7.16 days')
     """
     number, unit = (days, "day") if days >= 1 else (days * 24, "hour")
-    return f"{number:.3g} {unit}{'' if f'{number:.3g}' == '1' else 's'}"
+    text = f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+    return f"{text} {unit}{'' if text == '1' else 's'}"
 
 
 def in_short(days: float) -> str:

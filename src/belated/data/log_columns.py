@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from shlex import quote
 from typing import Any
 
 import narwhals as nw
@@ -155,10 +156,10 @@ def check_clocks(arrivals: TimeColumn, arrival: str, outcomes: TimeColumn, outco
         )
     if arrivals.zoned != outcomes.zoned:
         with_zone, without = (arrival, outcome) if arrivals.zoned else (outcome, arrival)
+        query = f"SELECT * REPLACE (\"{without}\" AT TIME ZONE 'Europe/Berlin' AS \"{without}\") FROM 'log.csv'"
         raise ValueError(
             f"column {with_zone!r} has a time zone and column {without!r} has none, so their clocks may disagree by hours. "
-            f'Give {without!r} its zone: dt.tz_localize in pandas, dt.replace_time_zone in polars; of a file by --sql "SELECT * REPLACE '
-            f"({without} AT TIME ZONE 'Europe/Berlin' AS {without}) FROM 'log.csv'\"."
+            f"Give {without!r} its zone: dt.tz_localize in pandas, dt.replace_time_zone in polars; of a file by --sql {quote(query)}."
         )
 
 

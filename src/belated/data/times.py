@@ -70,8 +70,8 @@ _AS_WRITTEN = TimeFormat()
 
 def parse_instant(value: Any, name: str, clock: str) -> int:
     """Read an instant: ISO text, ``datetime``, ``date`` or ``datetime64``, or seconds for a log in seconds."""
-    if clock != "datetime" and isinstance(value, str) and re.fullmatch(r"\s*-?\d+(\.\d+)?\s*", value):
-        value = float(value)
+    if clock != "datetime" and isinstance(value, str) and re.fullmatch(r"\s*-?\d+(\.\d+)?(\s*s)?\s*", value):
+        value = float(value.strip().removesuffix("s"))
     if clock == "seconds" or (clock == "epoch" and is_number(value)):
         if not is_number(value) or not math.isfinite(to_float(value)):
             raise ValueError(
@@ -113,6 +113,15 @@ def show_minute(micros: int, clock: str) -> str:
     if clock == "seconds":
         return show_instant(micros, clock)
     return show_instant(-(-micros // _MINUTE) * _MINUTE, clock)[:16].removesuffix(" 00:00")
+
+
+def in_minutes(text: str) -> str:
+    """An instant that is shown already, without what is finer than minutes.
+
+    >>> in_minutes("2024-03-20 23:55:36.359083+00:00"), in_minutes("345598882.578864 s")
+    ('2024-03-20 23:55', '345598882.578864 s')
+    """
+    return text if text.endswith(" s") else text[:16]
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ _CODE_NAME = re.compile(
 
 @dataclass(frozen=True)
 class ColumnFinding:
-    """Something about a column: ``kind`` is leak, id, date, constant, empty or code."""
+    """Something about a column: ``kind`` is leak, id, date, constant, empty, code or number (one written with marks, as text)."""
 
     column: str
     kind: str
@@ -161,7 +161,7 @@ def _written_for_people(known: pa.Array) -> str | None:
     sample = [value.strip() for value in known.slice(0, 1000).to_pylist() if value.strip()]
     if not sample or not all(_MARKED_NUMBER.fullmatch(value) for value in sample):
         return None
-    return next((value for value in sample if not value.isdecimal()), None)
+    return next((value for value in sample if not re.fullmatch(r"[+-]?\d+(\.\d+)?", value)), None)
 
 
 def _about_dates(known: pa.Array) -> str:

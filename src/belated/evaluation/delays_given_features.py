@@ -5,7 +5,7 @@ the end of an interval of ages, the share r that came within it can be learned f
 function of features and interval, F(a | x) = the product over intervals after a of 1 - r(x), and F = 1 at the horizon. A row whose age e lies within an interval, a share s of the way, has the odds
 s r / (1 - r), if delays are spread evenly there: the same logistic function, with log s added.
 
-What features do differs by age: where some rows are quicker than others, r is the same for all soon after arrival and very different later on. So there are three such functions, each
+The effect of a feature differs by age: where some rows are quicker than others, r is the same for all soon after arrival and very different later on. So there are three such functions, each
 of a third of the intervals.
 """
 
@@ -93,13 +93,14 @@ def learn_delays(X: Any, labels: Labels) -> DelaysGivenFeatures:
     models = []
     with quietly():
         encoded = model.encode(X[labels.y] if isinstance(X, ClusterTable) else take_rows(X, labels.y), some.weight)
-        for first, end in pairwise(_stretches(levels)):
-            mine = (group >= first) & (group < end)
+        for first, after in pairwise(_stretches(levels)):
+            mine = (group >= first) & (group < after)
             a, b = ((weight * which)[mine] for which in (positive, ~positive))
             risk = OffsetRisk(a, b, (look_up(levels, group) + np.log(part))[mine])
             one = copy(model)
             one.fit(
-                encoded, _RiskOfOccurrences(Occurrences(row[mine], group[mine] - first, levels[first:end], False, risk))
+                encoded,
+                _RiskOfOccurrences(Occurrences(row[mine], group[mine] - first, levels[first:after], False, risk)),
             )
             models.append(one)
     logger.info("delays given the features: %d intervals up to %g", len(edges) - 1, edges[-1])

@@ -195,9 +195,9 @@ def _predicted_over_actual(backtest: Backtest, name: str) -> float:
 
 def _cancelling(bl: float, oracle: float, best: str) -> str:
     """A warning where labels as they stand look as good as final ones because the rate has fallen by as much as they are too low."""
-    if not (oracle > 1 + _OFF and abs(np.log(max(bl, 1e-300))) < np.log(oracle)):
+    if not (oracle > 1 + _OFF and abs(np.log(max(bl, 1e-300))) < np.log(oracle) / 2):
         return ""
-    advice = " Prefer a method whose predictions stay with the oracle's." if best == "bl" else ""
+    advice = " Prefer a method whose predictions are close to the oracle's." if best.rpartition(":")[2] == "bl" else ""
     return (
         f" But two errors cancel here: rates have fallen, so that final labels would have predicted {oracle - 1:.0%} too much, and labels as they stand are too low "
         f"by about as much (predicted over actual {bl:.2f}). When rates no longer fall, bl will be too low.{advice}"

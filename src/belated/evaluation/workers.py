@@ -61,12 +61,12 @@ def run_tasks(
         ) from None
     except BrokenProcessPool as error:
         missing = re.search(r"No module named '([^']+)'", str(error.__cause__))
-        what = (
-            "what they were sent" if missing is None else f"the module {missing[1]!r} of a method or model of your own"
-        )
+        if missing is None:
+            told = f"worker processes could not read what they were sent: {error}. Stay in one process with n_jobs=1 (--jobs 1)."
+            raise ValueError(told) from error
         raise ValueError(
-            f"worker processes, which began earlier, could not import {what}. Put its folder on PYTHONPATH before Python starts, or import it before the first backtest, or "
-            f"stay in one process with n_jobs=1."
+            f"worker processes, which began earlier, could not import the module {missing[1]!r} of a method or model of your own. Put its folder on PYTHONPATH before Python "
+            f"starts, or import it before the first backtest, or stay in one process with n_jobs=1."
         ) from error
 
 

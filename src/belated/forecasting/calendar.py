@@ -11,7 +11,7 @@ from belated.data.times import show_instant
 from belated.typing import Floats, Ints
 
 _FEWEST, _MOST = 5, 120
-_UNITS = {"hour": DAY // 24, "day": DAY, "week": 7 * DAY, "28 days": 28 * DAY, "year": 364 * DAY}
+UNITS = {"hour": DAY // 24, "day": DAY, "week": 7 * DAY, "28 days": 28 * DAY, "year": 364 * DAY}
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,14 @@ class Calendar:
     @property
     def unit(self) -> str:
         """What a step is called."""
-        for name, size in _UNITS.items():
+        for name, size in UNITS.items():
             if self.span <= _MOST * size and (name != "hour" or self.span < _FEWEST * DAY) and size >= self.grid:
                 return name
         return "year"
 
     @property
     def size(self) -> int:
-        return _UNITS[self.unit]
+        return UNITS[self.unit]
 
     @property
     def edges(self) -> Ints:
@@ -53,13 +53,15 @@ class Calendar:
 
     @property
     def last_day(self) -> str:
-        """The day with which the last step ends."""
-        return self.labels()[-1] if self.unit in ("hour", "day") else self.show(int(self.edges[-1]))
+        """The day, or the hour, with which the last step ends."""
+        return self.labels()[-1] if self.unit == "day" else self.show(int(self.edges[-1]))
 
     def day_of(self, ahead: float) -> str:
-        """The day, or hour, that an instant some days from now belongs to."""
+        """The day, or the end of the hour, that an instant some days from now belongs to."""
         k = min(int(np.searchsorted(self.ahead, ahead * (1 - 1e-9))), len(self.ahead) - 1)
-        return self.labels()[k] if self.unit in ("hour", "day") else self.show(self.now + int(np.ceil(ahead * DAY)))
+        if self.unit == "day":
+            return self.labels()[k]
+        return self.show(int(self.edges[k]) if self.unit == "hour" else self.now + int(np.ceil(ahead * DAY)))
 
     def before(self, outcome: Ints) -> tuple[list[str], Ints]:
         """The names of steps up to now, from the first of these instants on; and in which step each lies."""
@@ -86,5 +88,6 @@ class Calendar:
 
     def show(self, at: int) -> str:
         if self.clock == "seconds":
-            return f"{self.unit} {at // self.size}"
+            unit = self.unit if self.unit in ("hour", "day") else "day"
+            return f"{unit} {at // UNITS[unit]}"
         return show_instant(at, self.clock)[: 16 if self.unit == "hour" else 10]

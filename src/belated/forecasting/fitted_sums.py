@@ -22,11 +22,17 @@ class FittedSums:
     """Of the unripe among ``rows``, and with ``arrivals`` of what is still to arrive; ``done`` is called after each fit."""
 
     def __init__(
-        self, rows: KnownRows, calendar: Calendar, family: Family, arrivals: str | None, done: Callable[[], None]
+        self,
+        rows: KnownRows,
+        calendar: Calendar,
+        arrived: Calendar,
+        family: Family,
+        arrivals: str | None,
+        done: Callable[[], None],
     ) -> None:
         self.rows, self.calendar, self.unripe = rows, calendar, rows.take(rows.unripe)
         self.new = Arrivals.repeated(rows, calendar.now) if arrivals else None
-        self.labels, self.cohort = calendar.cohorts(self.unripe.arrival)
+        self.labels, self.cohort = arrived.cohorts(self.unripe.arrival)
         self.predictor = predictor = family.fit(rows)
         done()
         self.sums = self._sums(predictor)
@@ -44,12 +50,8 @@ class FittedSums:
     @property
     def half(self) -> float | None:
         """Days from now to half of what is to come."""
-        come, worth, low, high = (
-            self.predictor.to_come(self.unripe),
-            self.unripe.worth.value,
-            0.0,
-            float(self.calendar.ahead[-1]),
-        )
+        come, worth = self.predictor.to_come(self.unripe), self.unripe.worth.value
+        low, high = 0.0, float(self.calendar.ahead[-1])
         wanted = float(worth @ come(high)) / 2.0
         if not wanted > 0:
             return None
@@ -68,15 +70,12 @@ class FittedSums:
         return float((by(ages) - by(np.minimum(self.rows.elapsed - gap, self.rows.horizon))).sum())
 
     def off(self, past: list[PastForecast]) -> float:
-        """The squared relative error that forecasts of the past had beyond their draws and their fits, which knew fewer positives than there are now."""
-        means, came, variances, known, each = (
-            np.array([getattr(one, name) for one in past], dtype=np.float64)
-            for name in ("mean", "came", "variance", "known", "each")
+        """The squared relative error that forecasts of the past had beyond their draws; what they owed to their fits counts as well, to be on the safe side."""
+        each = np.array([one.each for one in past])  # so that the unit of values does not matter
+        means, came, variances = (
+            np.array([getattr(one, name) for one in past]) for name in ("mean", "came", "variance")
         )
-        last = self.sums.places["total"].stop - 1
-        fitted = self.fitted[last] / max(self.sums.mean[last], 1e-300) ** 2 * self.rows.y.sum() / known
-        # Divided by what one is worth, so that the unit of values does not matter.
-        return drift(means / each, came / each, variances / each**2 + fitted * (means / each) ** 2)
+        return drift(means / each, came / each, variances / each**2)
 
     def bands(self, past: list[PastForecast], levels: Sequence[float], whole: bool) -> dict[str, tuple[Floats, Floats]]:
         """For each level, between which numbers each sum lies; ``whole`` for counts."""

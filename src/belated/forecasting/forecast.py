@@ -8,10 +8,10 @@ from typing import Any
 
 from belated.data.durations import DAY, in_words, is_number, parse_duration
 from belated.data.event_log import EventLog, require_log
-from belated.data.times import parse_instant, show_instant, show_minute
+from belated.data.times import in_minutes, parse_instant, show_instant, show_minute
 from belated.evaluation.column_findings import check_columns
 from belated.evaluation.silence import silence
-from belated.forecasting.calendar import Calendar
+from belated.forecasting.calendar import UNITS, Calendar
 from belated.forecasting.fitted_sums import FittedSums
 from belated.forecasting.open_rows import KnownRows
 from belated.forecasting.past_forecasts import BLOCKS, came_until, look_back, past_dates
@@ -79,7 +79,7 @@ class Forecast:
         more = f"{show(t['to_come'])} more {f'of {what} ' if what else ''}will come"
         more += f" by {t['until']}" if s["ahead"] < s["horizon"] * (1 - 1e-12) else ""
         found = warned + (
-            f"Of {counted(t['rows'], 'row')} that arrived in the {in_words(s['horizon'])} up to {t['as_of'][:16]}, {t['positive']:,} are positive so far"
+            f"Of {counted(t['rows'], 'row')} that arrived in the {in_words(s['horizon'])} up to {in_minutes(t['as_of'])}, {t['positive']:,} are positive so far"
             f"{worth}. {more} ({level} band {show(low)} to {show(high)})"
         )
         found += f", half of it by {t['half_by']}." if t["half_by"] and t["to_come"] >= 1 else "."
@@ -203,12 +203,13 @@ def forecast(
     fits = 2 + BLOCKS + len(dates)
     with progress_bar("Forecasting", fits, progress) as advance:
         done = _Counter(advance)
-        cohort = max(min(Calendar(now, limit, log.grid, log.clock).size, DAY), log.grid)
+        arrived = Calendar(now, limit, log.grid, log.clock)
+        cohort = max(min(arrived.size, DAY), log.grid)
         family: Family = ChainLadderFamily(cohort) if method == CHAIN_LADDER else ModelFamily(method, model)
         past = look_back(log, family, dates, now, limit, span, reach, values, cohort, done)
         family = family.chosen(rows)
         done()
-        made = FittedSums(rows, calendar, family, arrivals, done)
+        made = FittedSums(rows, calendar, arrived, family, arrivals, done)
     end = now + span
     came = came_until(log, made.unripe, end) if log.until >= end else None
     plain = PlainForecast(made, past, levels, values is None, log.clock, came)
@@ -221,7 +222,8 @@ def forecast(
         "arrivals": arrivals,
         "weeks": made.new.weeks if made.new is not None else None,
         "unit": calendar.unit,
-        "cohort": "day" if cohort >= DAY else "hour",
+        "arrival_unit": arrived.unit,
+        "cohort": next(name for name, size in UNITS.items() if size >= cohort),
         "ahead": span / DAY,
         "levels": [float(level) for level in levels],
         "training_rows": len(rows.y),
@@ -236,7 +238,7 @@ def forecast(
     newest = int(rows.arrival.max())
     if arrivals and now - newest > max(DAY, log.grid):
         notes.append(
-            f"No row arrived after {show_minute(newest, log.clock)}, {in_words((now - newest) // DAY)} before the forecast: the weeks that are repeated hold that time as an empty one. "
+            f"No row arrived after {show_minute(newest, log.clock)}, {in_words((now - newest) / DAY)} before the forecast: the weeks that are repeated include this empty stretch. "
             f"If arrivals are known up to then only, forecast from then (as_of=, or --as-of)."
         )
     if group is not None and method == CHAIN_LADDER:
@@ -268,6 +270,7 @@ def _silence(log: EventLog, made: FittedSums) -> str | None:
     at, today = (show_minute(instant, log.clock) for instant in (last, now))
     return silence(
         made.expected_since(last + log.grid),
+        float(made.sums.at_the_end["total"][0]),
         at,
         today,
         f"If so, this forecast is too low: forecast from then, as_of='{at}' (--as-of).",

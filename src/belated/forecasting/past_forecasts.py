@@ -32,7 +32,6 @@ class PastForecast:
     until: int
     whole: bool  # whether all of it can have come by now
     rows: int
-    known: int  # positives that it learned from
     mean: float
     variance: float  # of draws
     ladder: float
@@ -125,7 +124,6 @@ def _forecast_at(
         until,
         until == at + span,
         len(later),
-        int(rows.y.sum()),
         float(some.worth.value @ mine),
         varied * float(some.worth.variance(mine).sum()),
         float(some.worth.value @ theirs),

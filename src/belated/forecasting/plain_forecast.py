@@ -40,7 +40,7 @@ class PlainForecast:
 
     def total(self) -> dict[str, Any]:
         unripe, now, total = self.made.unripe, self.made.calendar.now, self.sums["total"]
-        last = len(total) - 1
+        last, half = len(total) - 1, self.made.half
         so_far = float(self.positive.sum())
         found: dict[str, Any] = {
             "as_of": show_instant(now, self.clock).removesuffix("+00:00").removesuffix(" 00:00:00"),
@@ -51,7 +51,7 @@ class PlainForecast:
             "to_come": float(total[-1]),
             "final": so_far + float(self.sums.at_the_end["total"][0]),
             "bands": self.bands("total", last),
-            "half_by": None if self.made.half is None else self.made.calendar.day_of(self.made.half),
+            "half_by": None if half is None else self.made.calendar.day_of(half),
             "came": None if self.came is None else float(unripe.in_the_end @ self.came),
         }
         if self.made.new is not None:

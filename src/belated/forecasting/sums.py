@@ -24,9 +24,8 @@ class Sums:
     unsure: Floats
     most: Floats  # what all rows that are open would bring
     places: dict[str, slice]
-    at_the_end: dict[
-        str, Floats
-    ]  # of some of them: what comes until all rows are final, however far the others look ahead
+    # Of some of them, what comes until all rows are final, however far the others look ahead.
+    at_the_end: dict[str, Floats]
 
     def __getitem__(self, name: str) -> Floats:
         return self.mean[self.places[name]]

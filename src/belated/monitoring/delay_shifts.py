@@ -24,6 +24,7 @@ _USUAL_SIZE = np.log(2.0)  # and then the standard deviation of log s
 _FEWEST = 10  # positives that say something about their delays
 _UNSEEN = 0.5
 _WIDEST = 4.0  # of log s
+_NONE = 1e-5  # of log s: as good as 0
 _ENOUGH = 20_000  # positives; of more, every second, third, ... by delay
 _POINTS = 4000  # of the curve
 _COARSE = 0.002  # of the horizon
@@ -92,7 +93,10 @@ class ScaledDelays:
         if bend > -1e-3:
             return 0.0, np.inf
         noise = float(np.sqrt(1.0 / 12.0 / len(delay)))
-        return found, max(noise / -bend, noise * abs(found) / max(abs(excess(0.0)), 1e-300))
+        error, z = noise / -bend, abs(excess(0.0)) / noise
+        if abs(found) > _NONE:
+            error = max(error, min(abs(found) / max(z, 1e-9), _WIDEST))
+        return found, error
 
 
 def shifts(measured: list[tuple[float, float]]) -> list[Shift]:

@@ -164,8 +164,10 @@ def _figures(
 
     found = {
         "rate": positive(rate, error(0.0, 1.0) / rate if rate > 0 else 0.0),
-        "log_loss": plain(float((zero + r * (one - zero)).mean()), error(zero, one - zero)),
-        "brier": plain(float((q**2 + r * (1 - 2 * q)).mean()), error(q**2, 1 - 2 * q)),
+        "log_loss": NOTHING
+        if not rate > 0
+        else plain(float((zero + r * (one - zero)).mean()), error(zero, one - zero)),
+        "brier": NOTHING if not rate > 0 else plain(float((q**2 + r * (1 - 2 * q)).mean()), error(q**2, 1 - 2 * q)),
         "auc": _area(q, r, rate, error, z),
     }
     found = {name: _within(figure, 1.0 if name in ("rate", "auc") else np.inf) for name, figure in found.items()}

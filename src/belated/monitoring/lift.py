@@ -265,6 +265,7 @@ def _said(effect: dict[str, Any], dropped: dict[str, Any], stands: dict[str, Any
     value, low, high = effect["ratio"]
     short = settings["reached"] < settings["horizon"]
     what = f"rate within {in_words(settings['reached'])}" if short else "final rate"
+    # Where all rows of both arms are positive, the interval is a point, and there is no test.
     clear = "" if (low > 1 or high < 1) and effect["p"] < 1.0 else "no clear difference of the "
     said = f"{clear}{what}{',' if clear else ''} {_change(value)} {_between(low, high)}"
     found = f"{effect['arm']} against {effect['control']}: {said}, with {settings['share_in']:.0%} of labels in."

@@ -48,13 +48,13 @@ class Look:
             self.scaled = self._delays_of(usual)
         self.varied = self._variation()
 
-    def expected_since(self, last: int) -> float:
-        """How many outcomes were to be expected after an instant, by the scores, or by what came where that is less."""
+    def expected_since(self, last: int) -> tuple[float, float]:
+        """How many outcomes were to be expected after an instant, by the scores, or by what came where that is less; and by now, of rows within the last period's length."""
         rows, now = self.rows, np.minimum(self.elapsed, self.rows.days)
         before = np.minimum((last + rows.grid - rows.time) / DAY, rows.days)
         by_now, by_then = (rows.score * self.scaled.at(ages, 0.0) for ages in (now, before))
-        total = float(by_now.sum())
-        return float((by_now - by_then).sum()) * min(1.0, float(self.y.sum()) / max(total, 1e-300))
+        right = min(1.0, float(self.y.sum()) / max(float(by_now.sum()), 1e-300))
+        return right * float((by_now - by_then).sum()), right * float(by_now[rows.time > rows.now - self.size].sum())
 
     def _delays_of(self, positive: Bools) -> ScaledDelays:
         shares = seen_shares(self.delay[positive], np.minimum(self.elapsed[positive], self.rows.days))

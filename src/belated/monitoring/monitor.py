@@ -229,9 +229,8 @@ def monitor(
 def _silence(look: Look) -> str | None:
     """What to say where outcomes seem to end before the scores."""
     rows = look.rows
-    last = int(rows.outcome[rows.positive].max())
-    at, now = (show_minute(instant, rows.clock) for instant in (last, rows.now))
-    return silence(look.expected_since(last), at, now, f"If so, say until='{at}' (--until).")
+    at, now = (show_minute(instant, rows.clock) for instant in (rows.last, rows.now))
+    return silence(*look.expected_since(rows.last), at, now, f"If so, say until='{at}' (--until).")
 
 
 def _surprises(rows: ScoredRows) -> int:

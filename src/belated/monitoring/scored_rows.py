@@ -30,6 +30,7 @@ class ScoredRows:
     segments: tuple[str, ...]
     versions: tuple[str, ...]
     now: int
+    last: int  # outcome of any row, within the horizon or after it
     horizon: int
     grid: int  # the step of all times
     clock: str
@@ -53,6 +54,7 @@ class ScoredRows:
             segments,
             versions,
             log.until,
+            int(outcome[outcome != NEVER].max(initial=0)),
             limit,
             log.grid,
             log.clock,
@@ -77,7 +79,9 @@ class ScoredRows:
     def at(self, now: int) -> ScoredRows:
         """The same as it was known at another time."""
         some = self.take(slice(0, int(np.searchsorted(self.time, now, side="right"))))
-        return replace(some, outcome=np.where(some.outcome <= now, some.outcome, NEVER), now=now)
+        outcome = np.where(some.outcome <= now, some.outcome, NEVER)
+        last = self.last if self.last <= now else int(outcome[outcome != NEVER].max(initial=0))
+        return replace(some, outcome=outcome, now=now, last=last)
 
     @property
     def positive(self) -> Bools:

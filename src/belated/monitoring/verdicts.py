@@ -18,7 +18,7 @@ _CLOSE = 0.25  # intervals that reach further from 1 say little
 
 
 def versions_in_use(rows: ScoredRows, size: int) -> list[str]:
-    """Those that gave scores within the last period's length, the one with the most of them first; a period that has just begun may hold a score or two."""
+    """Versions with scores within a period's length of the newest score, the one with the most first. The newest period itself may hold a score or two."""
     recent = np.bincount(rows.version[rows.time > rows.time[-1] - size], minlength=len(rows.versions))
     return [rows.versions[k] for k in np.argsort(-recent, kind="stable") if recent[k]]
 
@@ -124,7 +124,11 @@ def _sentence(judged: Period) -> str:
 def _others(judged: list[Period], unknown: list[str]) -> list[str]:
     found = []
     off, agree = ([one.version for one in judged if is_off(one) is wrong] for wrong in (True, False))
-    for versions, what in ((off, "clearly off as well"), (agree, "not clearly off"), (unknown, "too new to be judged")):
+    for versions, what in (
+        (off, "clearly off as well"),
+        (agree, "not clearly off"),
+        (unknown, "too little known to be judged"),
+    ):
         if versions:
             found.append(f"{_named(versions)} {'is' if len(versions) == 1 else 'are'} {what}.")
     return found

@@ -63,19 +63,26 @@ def _cumulated(summary: dict[str, Any]) -> Chart:
 
 
 def _by_outcome(summary: dict[str, Any]) -> Chart:
-    half = summary["total"]["half_by"]
-    unit = summary["settings"]["unit"]
-    title = f"Half of what has arrived and is still to come comes by {half}" if half else "Nothing more is expected"
-    text = f"{_what(summary).capitalize()} expected on each {unit}, with bands."
+    half, unit = summary["total"]["half_by"], summary["settings"]["unit"]
+    short = summary["settings"]["ahead"] < summary["settings"]["horizon"] * (1 - 1e-12)
+    what = (
+        f"Half of what comes by {summary['total']['until']}"
+        if short
+        else "Half of what has arrived and is still to come"
+    )
+    title = f"{what} comes by {half}" if half else "Nothing more is expected"
+    text = f"{_what(summary).capitalize()} expected {'in each step of' if unit[0].isdigit() else 'on each'} {unit}, with bands."
     return draw("by-outcome", title, text, _painted(paint_by_outcome, summary))
 
 
 def _by_arrival(summary: dict[str, Any]) -> Chart:
-    cohorts, unit = summary["by_arrival"], summary["settings"]["unit"]
+    cohorts, unit = summary["by_arrival"], summary["settings"]["arrival_unit"]
     young = cohorts[-max(1, len(cohorts) // 4) :]
     final = sum(row["final"] for row in young)
-    missing = sum(row["to_come"] for row in young) / final if final > 0 else 0.0
+    missing = sum(row["final"] - row["so_far"] for row in young) / final if final > 0 else 0.0
     last = f"the last {len(young)} {unit}s" if len(young) > 1 else f"the last {unit}"
+    if unit[0].isdigit():
+        last = f"the last {len(young) * int(unit.split()[0])} days"
     title = f"Of what {last} of arrival will bring, {missing:.0%} is still to come"
     text = f"{_what(summary).capitalize()} by {unit} of arrival, so far and still to come, with bands of the sum."
     return draw("by-arrival", title, text, _painted(paint_by_arrival, summary))

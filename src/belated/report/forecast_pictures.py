@@ -94,12 +94,16 @@ def paint_by_outcome(axes: Any, summary: dict[str, Any], look: Palette, **style:
 
 def paint_by_arrival(axes: Any, summary: dict[str, Any], look: Palette, **style: Any) -> None:
     """For each day of arrival: what there is, and what is to come on top of it."""
-    cohorts, unit = summary["by_arrival"], summary["settings"]["unit"]
+    cohorts, unit = summary["by_arrival"], summary["settings"]["arrival_unit"]
     place, width = days_of([row["name"] for row in cohorts]), 0.8 * step_of(unit)
     so_far, to_come = (np.array([row[name] for row in cohorts]) for name in ("so_far", "to_come"))
     axes.bar(place, so_far, width, color=look.accent, alpha=0.85, label="so far")
     axes.bar(
-        place, to_come, width, bottom=so_far, **{"color": look.accent, "alpha": 0.35, "label": "still to come", **style}
+        place,
+        to_come,
+        width,
+        bottom=so_far,
+        **{"color": look.accent, "alpha": 0.35, "label": _to_come(summary), **style},
     )
     whiskers(axes, place, [row["bands"] for row in cohorts], so_far, look, width)
     axes.set_ylabel(worth(summary["settings"]), parse_math=False)
@@ -109,15 +113,22 @@ def paint_by_arrival(axes: Any, summary: dict[str, Any], look: Palette, **style:
     set_time_axis(axes, f"{unit} of arrival", cohorts[0]["name"])
 
 
+def _to_come(summary: dict[str, Any]) -> str:
+    """What is to come is all of it, or that by a day."""
+    short = summary["settings"]["ahead"] < summary["settings"]["horizon"] * (1 - 1e-12)
+    return f"to come by {summary['total']['until']}" if short else "still to come"
+
+
 def paint_by_group(axes: Any, summary: dict[str, Any], look: Palette, **style: Any) -> None:
-    """For each group: so far, and in the end."""
+    """For each group: so far, and when what is to come has come."""
     rows = summary["by_group"][:MOST_GROUPS]
     place = name_rows(axes, [row["name"] for row in rows])
     so_far = np.array([row["so_far"] for row in rows])
     whiskers(axes, place, [row["bands"] for row in rows], so_far, look)
     axes.plot(so_far, place, "o", markersize=5, markerfacecolor=look.paper, color=look.muted, label="so far")
-    style = {"color": look.accent, "markersize": 6, "label": "in the end", **style}
-    axes.plot([row["final"] for row in rows], place, "o", zorder=4, **style)
+    label = "in the end" if _to_come(summary) == "still to come" else f"by {summary['total']['until']}"
+    style = {"color": look.accent, "markersize": 6, "label": label, **style}
+    axes.plot([row["so_far"] + row["to_come"] for row in rows], place, "o", zorder=4, **style)
     axes.set_xlabel(worth(summary["settings"]), parse_math=False)
     set_amounts(axes.xaxis)
     axes.set_xlim(0, None)

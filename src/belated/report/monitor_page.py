@@ -27,7 +27,14 @@ _QUALITY = ("log_loss", "auc", "brier")
 
 def render_monitor(summary: dict[str, Any]) -> str:
     """A self-contained page of HTML for the summary of a monitor, with its ``name`` and ``command``."""
-    return fill("monitor.html", summary, _charts(summary), clear=CLEAR)
+    return fill("monitor.html", summary, _charts(summary), clear=CLEAR, digits=_digits(summary))
+
+
+def _digits(summary: dict[str, Any]) -> int:
+    """How many digits of a percentage tell rates apart; more where rates are low."""
+    rows = sum(row["rows"] for row in summary["periods"])
+    rate = sum(row["positive"] for row in summary["periods"]) / max(rows, 1)
+    return 1 if rate >= 0.02 or not rate else 2 if rate >= 0.002 else 4
 
 
 def _charts(summary: dict[str, Any]) -> dict[str, Chart]:
@@ -39,7 +46,7 @@ def _charts(summary: dict[str, Any]) -> dict[str, Chart]:
         )
         segments = shown_segments(summary)
         found["rate"] = _by_period(
-            summary, "rate", _said_of(judged, "rate", ".1%", "The final rate"), wide=not segments
+            summary, "rate", _said_of(judged, "rate", f".{_digits(summary)}%", "The final rate"), wide=not segments
         )
         if segments:
             found["segments"] = _segments(summary)

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
+from matplotlib.dates import HOURLY, AutoDateLocator, ConciseDateFormatter, date2num
 
 from belated.typing import Floats
 
@@ -59,6 +59,7 @@ def set_time_axis(axes: Any, label: str, first: str) -> None:
         return
     room = axes.bbox.width / axes.figure.dpi
     locator = AutoDateLocator(minticks=3, maxticks=max(4, min(14, int(1.6 * room))))
+    locator.intervald[HOURLY] = [1, 2, 3, 4, 6, 12, 24]  # of two days on a phone, one a day
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
     axes.set_xlabel(label, loc="left")  # the year, or the month, stands on the right
