@@ -149,6 +149,13 @@ def load(path: str | Path) -> DelayedFeedbackClassifier:
     Of a file of ``belated train`` this is the classifier alone, whose ``predict`` gives classes. ``TrainedModel.load`` gives the whole: it takes tables with more columns
     than it needs, its ``predict`` gives probabilities, and ``about`` says how it came about.
 
+    Parameters
+    ----------
+    path : path
+        The file; one of another format, or damaged, is refused in words.
+
+    Examples
+    --------
     >>> import tempfile, numpy as np
     >>> from belated import DelayedFeedbackClassifier
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 0, 1]

@@ -1,4 +1,4 @@
-"""``belated train``: a model on a log as it stands at its end."""
+"""``belated train``: a model on a log as it stands, or stood."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ from belated.models import MODELS, require_installed
 )
 @friendly
 def train_command(log: tuple[Path, ...], **options: Any) -> None:
-    """Train a model on LOG as it stands at its end.
+    """Train a model on LOG as it stands at its end, or stood at --as-of.
 
     \b
     belated train clicks.parquet --method dfm-piecewise --horizon 30d --lookback 21d --out model.skops

@@ -33,6 +33,19 @@ def ingest_criteo(
     integers and nine categories, which all become hashed fields named ``int1`` ... ``cat9``. Integers are put into buckets
     first, as Chapelle did (:func:`bucket`). An empty field is a category of its own, where he has none.
 
+    Parameters
+    ----------
+    path : path
+        The file.
+    out : path
+        The folder to write; :meth:`belated.EventLog.open` reads it.
+    n_columns : int
+        Into how many columns values are hashed.
+    seed : int
+        Of the hash.
+    progress : bool
+        Show a progress bar, where somebody looks.
+
     Examples
     --------
     >>> import tempfile

@@ -58,6 +58,29 @@ def ingest_parquet(
 
     The folder must be new, empty, or hold an ingested log alone, which is replaced when the new one is whole.
 
+    Parameters
+    ----------
+    path : path
+        The Parquet file.
+    out : path
+        The folder to write; :meth:`belated.EventLog.open` reads it.
+    arrival, outcome : str
+        Columns of times.
+    features : sequence of str, optional
+        By default all other columns.
+    n_columns : int
+        Into how many columns values are hashed.
+    seed : int
+        Of the hash.
+    progress : bool
+        Show a progress bar, where somebody looks.
+    numbers : sequence of str
+        Whole numbers that are quantities.
+    buckets : int
+        How many ranges numbers are put into.
+    na : sequence of str
+        Words that mean a missing value, beside empty text.
+
     Examples
     --------
     >>> import tempfile

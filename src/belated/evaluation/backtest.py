@@ -193,6 +193,8 @@ def backtest(
         A folder for finished cut-offs. An interrupted backtest that is run again with the same arguments goes on there.
     keep : sequence of str
         Features to use though they seem to know the outcome (:mod:`belated.evaluation.leaks`); others that do are refused.
+    progress : bool
+        Show a progress bar, where somebody looks.
 
     Examples
     --------

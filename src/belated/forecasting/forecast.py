@@ -48,6 +48,10 @@ class Forecast:
     errors : dict
         Of both: the mean absolute error of all that came, relative to it, and that of cohorts by day of arrival.
     settings : dict
+        What was asked, and what was found on the way: ``unit`` and ``arrival_unit`` are the steps of ``by_outcome`` and ``by_arrival``, ``cohort`` that of the chain ladder,
+        ``variation`` and ``drift`` what widens the bands, ``silence`` what to say where outcomes seem to end early, or None.
+    notes : list of str
+        What else is to be known.
 
     Examples
     --------
@@ -123,8 +127,8 @@ def forecast(
     """How much is still to come of rows that have arrived, when, and how sure that is.
 
     A classifier is fitted on the log as it stands, and says of every open row, given its features and its age, how likely it is to turn positive by each day. Bands hold
-    three things: the draws, more varied than independent ones where days of the past were; the fit, by fitting again without a tenth of the days, ten
-    times; and how far the same forecast was off at past dates beyond both.
+    three things: the draws, more varied than independent ones where days of the past were; the fit, by fitting again without a tenth of the weeks (of the days, in a
+    short log), ten times; and how far the same forecast was off at past dates beyond the draws.
 
     Parameters
     ----------
@@ -154,6 +158,8 @@ def forecast(
         How many dates of the past to forecast from as well.
     keep : sequence of str
         Features to use though they seem to know the outcome.
+    progress : bool
+        Show a progress bar, where somebody looks.
 
     Examples
     --------

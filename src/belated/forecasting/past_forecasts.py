@@ -20,7 +20,7 @@ from belated.forecasting.worth import ValueColumn
 from belated.notices import logger
 from belated.typing import Bools, Floats, Ints
 
-BLOCKS = 10  # of days, each of which is left out in one refit
+BLOCKS = 10  # of arrival time, each of which is left out in one refit
 _FEWEST = 20  # positives that came, and that were known
 
 

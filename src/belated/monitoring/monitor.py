@@ -51,6 +51,12 @@ class Monitor:
         one that breaks a limit, or is clearly off, goes before one that does not.
     failed : list of str
         The limits of ``fail_on`` that are clearly broken, by any version in use.
+    headline, verdict : str
+        A few words, and the sentence.
+    delays : dict
+        The share of positives ``seen`` by ``ages``, and the ages by which half and nine in ten have come.
+    settings, notes : dict and list of str
+        What was asked, and what else is to be known.
 
     Examples
     --------
@@ -144,6 +150,8 @@ def monitor(
         Limits such as ``"calibration=0.9..1.1"``; one is broken where the whole interval of the judged period lies outside.
     lags : sequence of durations
         How long after their end final periods are looked at again, to check the monitor itself.
+    time_format, time_unit : str, optional
+        How times are written, as in :meth:`belated.EventLog.from_frame`.
 
     Examples
     --------

@@ -91,6 +91,8 @@ def replay(
         Processes, among which the methods are shared out. By default one a core.
     cache : path, optional
         A folder in which a replay keeps how far it is. One that was interrupted goes on there.
+    progress : bool
+        Show a progress bar, where somebody looks.
 
     Returns
     -------
