@@ -16,6 +16,7 @@ from belated.data.snapshot import Snapshot
 from belated.evaluation.column_findings import check_columns
 from belated.evaluation.fitting import value_of
 from belated.evaluation.window import suggest_window
+from belated.features.cluster_table import ClusterTable
 from belated.features.field_matrix import FieldMatrix
 from belated.models import open_model
 from belated.models.base import Model
@@ -218,4 +219,6 @@ def _kinds(log: EventLog) -> dict[str, str]:
     if isinstance(log.frame, FieldMatrix):
         encoder = log.frame.encoder
         return {} if encoder is None else {n: "number" if n in encoder.edges else "text" for n in encoder.columns}
+    if isinstance(log.frame, ClusterTable):
+        return dict.fromkeys(log.features, "text") | log.frame.kinds()
     return dict.fromkeys(log.features, "text") | kinds_of(log.frame)

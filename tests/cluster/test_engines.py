@@ -496,3 +496,58 @@ def test_cores_are_given_back(engine, there):
     begin = time.monotonic()
     assert engine.session.range(100).repartition(4).count() == 100
     assert time.monotonic() - begin < 30 and not cluster.channel.open
+
+
+def test_features_of_two_tables_in_any_order_and_no_others(engine, table, tmp_path):
+    arrivals, outcomes = two_tables(table)
+    ask = {"key": "id", "arrival": "click_time", "outcome": "conversion_time"}
+
+    def read(features):
+        return engine.read(
+            engine.frame(arrivals, tmp_path), engine.frame(outcomes, tmp_path, 2), features=features, **ask
+        )
+
+    names = ["pages_viewed", "device", "campaign", "device"]
+    log = read(names)
+    assert log.features == EventLog.from_frames(arrivals, outcomes, features=names, **ask).features == names[:3]
+    assert sorted(log.collect().frame.column_names) == sorted(names[:3])
+    for features, message in (
+        (["id", "device"], "'id' cannot be a feature"),
+        (["click_time"], "'click_time' cannot be a feature"),
+        ("device", "must be a list of columns"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            read(features)
+    log.close()
+
+
+def test_outcomes_without_a_key_are_counted_as_they_are_here(engine, tmp_path):
+    arrivals = pd.DataFrame({"id": ["1", "2", "3", "4"], "at": stamped([0, 1, 2, 3]), "x": list("abab")})
+    outcomes = pd.DataFrame({"id": ["1", None, "z0", None], "when": stamped([5, 5, 6, 7])})
+    ask = {"key": "id", "arrival": "at", "outcome": "when"}
+    said = []
+    for make in (
+        lambda: EventLog.from_frames(arrivals, outcomes, **ask),
+        lambda: engine.read(engine.frame(arrivals, tmp_path, 2), engine.frame(outcomes, tmp_path, 2), **ask),
+    ):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            log = make()
+        said.append((log.positives, [str(w.message).split(" and ")[0] for w in told if w.category is OutcomeWarning]))
+    assert said[0] == said[1] == (1, ["3 of 4 outcomes match no arrival"])
+
+
+def test_frames_and_names_that_an_engine_cannot_take_are_refused(engine, table, tmp_path):
+    with pytest.raises(ValueError, match=r"takes a (Dask|Spark) DataFrame, got pandas.*from_frame"):
+        engine.read(table, **COLUMNS)
+    if isinstance(engine, OnSpark):
+        with pytest.raises(ValueError, match=r"'a\.b': Spark takes a dot .*withColumnRenamed\('a\.b', 'a_b'\)"):
+            engine.read(engine.frame(table.assign(**{"a.b": 1}), tmp_path), **COLUMNS)
+        arrivals, outcomes = two_tables(table)
+        wrong = outcomes.assign(conversion_time="rubbish")
+        with pytest.raises(ValueError, match=r"^partition \d+.*'conversion_time'"):
+            engine.read(
+                engine.frame(arrivals, tmp_path),
+                engine.frame(wrong, tmp_path, 2),
+                **{"key": "id", "arrival": "click_time", "outcome": "conversion_time"},
+            )

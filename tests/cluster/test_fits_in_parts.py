@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -26,9 +27,12 @@ from belated import (
     LinearModel,
     NetworkModel,
     TableEncoder,
+    TrainedModel,
     backtest,
+    diagnose,
     ingest_parquet,
     load,
+    train,
 )
 from belated.cluster.base import HereCluster
 from belated.datasets import simulate_campaigns
@@ -362,8 +366,6 @@ def test_complaints_name_the_partition(table):
 
 def test_what_a_cluster_does_not_do_yet(parts):
     snap = parts.snapshot(**ASK)
-    with pytest.raises(ValueError, match="sample weights"):
-        DelayedFeedbackClassifier().fit_snapshot(snap, sample_weight=np.ones(3))
     with pytest.raises(ValueError, match=r"BoostingModel on a cluster needs rounds=.*sample\(0.1\)"):
         DelayedFeedbackClassifier(model=BoostingModel()).fit_snapshot(snap)
     with pytest.raises(ValueError, match=r"NetworkModel\(\) cannot be fitted on a cluster"):
@@ -404,3 +406,43 @@ def test_times_that_are_numbers(unit):
     mixed = [table.slice(0, 150), table.slice(150).set_column(1, "at", pa.array(at[150:] * 1000 // scale))]
     with pytest.raises(ValueError, match=r"partition 1: |do not agree on what their times are"):
         log_in_parts(mixed, **ask)
+
+
+def test_training_is_the_local_one(here, parts, tmp_path):
+    found = [train(log, horizon="14d", method="tw", window="7d", l2=1e-4) for log in (here, parts)]
+    assert found[1].features == found[0].features
+    assert found[1].about["mean_prediction"] == pytest.approx(found[0].about["mean_prediction"], abs=1e-6)
+    found[1].save(tmp_path / "model.skops")
+    again = TrainedModel.load(tmp_path / "model.skops")
+    assert_allclose(again.predict(here.frame), found[0].predict(here.frame), atol=1e-5)
+    some = parts.without_features("device")
+    assert some.features == here.without_features("device").features
+    with pytest.raises(ValueError, match="no feature 'nothing'"):
+        parts.without_features("nothing")
+    with pytest.raises(ValueError, match=r"wants its rows here: diagnose\(log.sample"):
+        diagnose(parts, horizon="14d")
+
+
+def test_a_log_that_was_closed_says_so(table):
+    log = log_in_parts(cut(table, 1000), **COLUMNS)
+    log.close()
+    with pytest.raises(ValueError, match="this log was closed"):
+        log.snapshot(**ASK)
+
+
+def test_what_is_bad_in_a_partition_is_said_of_it(table):
+    price = np.ones(len(table))
+    price[2600] = np.inf
+    log = log_in_parts(cut(table.append_column("price", pa.array(price)), 1000, 2500), **COLUMNS)
+    with pytest.raises(ValueError, match=r"partition 2: .*column 'price': 1 row is infinite"):
+        DelayedFeedbackClassifier("bl").fit_snapshot(log.snapshot(**ASK))
+
+
+def test_categories_that_are_written_as_numbers_stay_categories(table):
+    codes = pd.Series(np.arange(len(table)) % 5).astype("category")
+    frame = table.to_pandas().assign(code=codes)
+    log = log_in_parts([frame.iloc[:2000].reset_index(drop=True), frame.iloc[2000:].reset_index(drop=True)], **COLUMNS)
+    here = EventLog.from_frame(frame, **COLUMNS)
+    p, q, r = (probabilities(one, here.frame, "bl", l2=1e-4) for one in (here, log, log.collect()))
+    assert_allclose(p, q, atol=1e-5)
+    assert_allclose(p, r, atol=1e-5)

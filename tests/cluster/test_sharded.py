@@ -109,3 +109,21 @@ def test_what_nobody_holds_is_forgotten():
     del later
     x.sum()
     assert [sorted(part.kept) for part in x.cluster.parts] == [[SOURCE]] * 2
+
+
+def test_what_needs_all_rows_is_that_of_all_rows_or_refused():
+    """A function that is not known to go row by row would be right on each partition and wrong of all."""
+    rng = np.random.default_rng(0)
+    values = rng.gamma(2.0, size=300)
+    far, *_ = both(np.split(values, [40, 41]))
+    for what in (np.mean, np.std, np.var, np.median, np.sum, np.average, np.count_nonzero):
+        assert_allclose(what(far), what(values))
+    assert_allclose(np.percentile(far, [10, 50, 99]), np.percentile(values, [10, 50, 99]))
+    assert_allclose(far.mean(), values.mean())
+    assert_allclose(np.interp(far, [0.0, 5.0], [1.0, 2.0]).collect(), np.interp(values, [0.0, 5.0], [1.0, 2.0]))
+    for what in (np.argsort, np.cumsum, np.sort, np.nanmean, np.ptp, np.argmax, np.histogram, np.prod):
+        with pytest.raises(TypeError, match=rf"np\.{what.__name__} is not there for rows on a cluster"):
+            what(far)
+    for what in (list, sum, lambda x: 1.0 in x):
+        with pytest.raises(TypeError, match="do not come one by one"):
+            what(far)

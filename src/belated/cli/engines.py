@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import sys
+from pathlib import Path
 from typing import Any
 
 from belated.data.event_log import EventLog
@@ -71,4 +72,16 @@ def _spark(where: str) -> Any:
     for name in ("spark.ui.enabled", "spark.ui.showConsoleProgress"):
         builder = builder.config(name, "false")
     session = builder.master(f"spark://{where}" if where else "local[*]").getOrCreate()
-    return lambda paths: session.read.parquet(*paths)
+
+    def read(paths: list[str]) -> Any:
+        base = _above_keys(paths[0])
+        return (session.read if base is None else session.read.option("basePath", base)).parquet(*paths)
+
+    return read
+
+
+def _above_keys(path: str) -> str | None:
+    """The folder above those that are called ``month=2024-01`` and hold the values of a column; None where there are none."""
+    parts = Path(path).parts
+    keyed = next((k for k, part in enumerate(parts[:-1]) if re.fullmatch(r"[^=]+=[^=]*", part)), None)
+    return None if keyed is None else str(Path(*parts[:keyed]))

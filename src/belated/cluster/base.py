@@ -77,6 +77,7 @@ class Cluster:
         self._numbers = count()
         self._forgotten: list[int] = []
         self._lock = threading.RLock()
+        self.closed = False
 
     def total(self, work: Work, value: Any = None) -> Any:
         """The sum of ``work(part, value)`` over all partitions; see :func:`add` for what a sum is."""
@@ -122,6 +123,8 @@ class Cluster:
             )
 
     def _forget(self) -> None:
+        if self.closed:
+            raise ValueError("this log was closed, and its rows are gone from the cluster: make it again.")
         gone, self._forgotten[:] = list(self._forgotten), []
         if gone:
             self._drop(gone)
@@ -140,12 +143,18 @@ class Cluster:
 
     def close(self) -> None:
         """Let go of what the workers keep."""
+        self.closed = True
 
 
 def worked(part: Any, work: Callable[[Any, Any], Any], value: Any) -> Any:
     """What a worker does: run a function, by one thread, since there is a worker for each."""
     with threads(0):
-        return work(part, value)
+        try:
+            return work(part, value)
+        except ValueError as error:
+            if not isinstance(part, Part) or str(error).startswith("partition "):
+                raise
+            raise ValueError(f"partition {part.index}: {error}") from None
 
 
 def add(one: Any, other: Any) -> Any:

@@ -87,6 +87,7 @@ class DaskCluster(Cluster):
         return min(limits) if limits and all(limits) else None
 
     def close(self) -> None:
+        super().close()
         self.rows, self.kept = [], {}
 
 

@@ -68,8 +68,13 @@ class Sharded(NDArrayOperatorsMixin):
         return NotImplemented
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, keywords: Any) -> Any:
-        found = _OF_ALL.get(function)
-        return by_rows(function, *arguments, **keywords) if found is None else found(*arguments, **keywords)
+        if function in _OF_ALL:
+            return _OF_ALL[function](*arguments, **keywords)
+        if function in _ROW_BY_ROW:
+            return by_rows(function, *arguments, **keywords)
+        raise TypeError(
+            f"np.{function.__name__} is not there for rows on a cluster: what it gives on each partition would not be what it gives of all rows."
+        )
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, int | np.integer):
@@ -99,6 +104,13 @@ class Sharded(NDArrayOperatorsMixin):
     def __bool__(self) -> bool:
         raise ValueError("the truth of many rows: say any() or all().")
 
+    def __iter__(self) -> Any:
+        raise TypeError("rows on a cluster do not come one by one: say x.sum(), np.isin(x, ...) or x.collect().")
+
+    def __contains__(self, _: Any) -> bool:
+        self.__iter__()
+        return False
+
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError("these rows are on a cluster, and this would bring them all here.")
 
@@ -114,6 +126,9 @@ class Sharded(NDArrayOperatorsMixin):
         if axis == 1:  # of each row
             return by_rows(np.sum, self, axis=1, keepdims=keepdims)
         return self.cluster.total(_sum_on, (self.node, axis))
+
+    def mean(self, axis: int | None = None) -> Any:
+        return self.sum(axis) / len(self) if axis != 1 else by_rows(np.mean, self, axis=1)
 
     def max(self, initial: Any = None) -> Any:
         return self._reduced_by(np.maximum, initial)
@@ -354,12 +369,50 @@ def ranked(values: Any, ranks: Any) -> Any:
     return order_statistics(values.cluster, sorted_rows, np.asarray(ranks) + 1.0)
 
 
-def _average(x: Any, weights: Any) -> float:
-    return float((x * weights).sum() / weights.sum())
+def _average(x: Any, weights: Any = None) -> float:
+    return float(x.mean()) if weights is None else float((x * weights).sum() / weights.sum())
+
+
+def _variance(x: Any) -> float:
+    return float(((x - x.mean()) ** 2).mean())
+
+
+# NumPy's functions whose results have a row for each row, which depends on no other.
+_ROW_BY_ROW = {
+    *(
+        np.where,
+        np.clip,
+        np.isin,
+        np.interp,
+        np.nan_to_num,
+        np.round,
+        np.around,
+        np.isclose,
+        np.searchsorted,
+        np.digitize,
+    ),
+    *(
+        np.zeros_like,
+        np.ones_like,
+        np.full_like,
+        np.empty_like,
+        np.copy,
+        np.column_stack,
+        np.concatenate,
+        np.take,
+        np.select,
+    ),
+}
 
 
 _OF_ALL: dict[Any, Callable[..., Any]] = {
     np.average: _average,
+    np.mean: lambda x, **how: x.mean(**how),
+    np.var: _variance,
+    np.std: lambda x: _variance(x) ** 0.5,
+    np.median: lambda x: float(_quantile(x, 0.5)),
+    np.percentile: lambda x, q: _quantile(x, np.asarray(q) / 100.0),
+    np.count_nonzero: lambda x: int((x != 0).sum()),
     np.bincount: _bincount,
     np.einsum: _einsum,
     np.quantile: _quantile,

@@ -51,7 +51,7 @@ class SparkCluster(Cluster):
         self.sources: dict[int, Any] = {}  # and here, so that what a value refers to is not forgotten before it
         self.broadcasts: dict[int, Broadcast[bytes]] = {}  # of large ones
         self.channel: Channel | None = None
-        self.slots = min(self.context.defaultParallelism, len(found))
+        self.slots = max(min(self.context.defaultParallelism, len(found)), 1)
         speculates = self.context.getConf().get("spark.speculation", "false") == "true"
         self.direct = self.slots <= MOST and not speculates
         # A line that could not be opened is tried again later: executors that were lost may be back.
@@ -148,6 +148,7 @@ class SparkCluster(Cluster):
         return None if not asked else bytes_of(asked) // int(settings.get("spark.executor.cores", "1") or 1)
 
     def close(self) -> None:
+        super().close()
         name = self.name
         with suppress(Exception):  # the session may be gone, and with it what it held
             self._hang_up()

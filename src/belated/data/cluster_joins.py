@@ -107,7 +107,7 @@ class Joined:
     came: Facts | None
     first: tuple[int | None, int | None]  # arrival and outcome
     by_the_day: tuple[bool, bool]  # whether all arrivals, and all outcomes, are at midnight
-    some_keys: tuple[list[str], list[str]]  # of arrivals and of outcomes, where none matches
+    some_keys: tuple[list[str | None], list[str | None]]  # of arrivals and of outcomes, where none matches
     free: Callable[[], Any]  # lets go of what was kept for the join
 
     def check(self, asked: JoinColumns) -> None:

@@ -11,9 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from belated.cluster.base import SOURCE, Cluster, Kept, Part, Reduced
+from belated.cluster.columns import engine_of
 from belated.cluster.sharded import Leaf, Sharded
 from belated.data.cluster_joins import ARRIVAL, OUTCOME, JoinColumns, Joined, unlike_times
-from belated.data.log_columns import TimeNote, feature_names, reach_of
+from belated.data.log_columns import TimeNote, chosen_features, feature_names, reach_of
 from belated.data.times import NEVER, TimeFormat
 from belated.features.cluster_table import ClusterTable, hashed
 from belated.notices import logger
@@ -39,6 +40,8 @@ def log_on_engine(
     options: dict[str, Any],
 ) -> EventLog:
     """A log of one table, or of arrivals and outcomes, on an engine by name."""
+    for table in (frame, outcomes):
+        _check_frame(engine, table)
     unknown = [name for name in options if name not in _OPTIONS]
     if unknown:
         raise TypeError(f"{unknown[0]!r} is no option of a log on {engine}; there are {', '.join(_OPTIONS)}.")
@@ -51,7 +54,7 @@ def log_on_engine(
     how = TimeFormat(options.get("time_format"), options.get("time_unit"))
     features = options.get("features")
     columns = [name for name in frame.columns if name not in (key, *names.values())]
-    chosen = columns if features is None else list(features)
+    chosen = columns if features is None else chosen_features(features, [str(key), *names.values()])
     asked = JoinColumns(key, names["arrival"], names["outcome"], chosen, options.get("outcome_where"), how)
     asked.check(frame, outcomes)
     if engine == DASK:
@@ -65,6 +68,22 @@ def log_on_engine(
             return _joined_log(make, cluster, joined, asked, options.get("na", ()), until, hash_columns)
     finally:
         joined.free()
+
+
+def _check_frame(engine: str, frame: Any) -> None:
+    """Refuse what is no frame of the engine, and names that it reads as something else."""
+    if frame is None:
+        return
+    if engine_of(frame) != engine:
+        kind = f"{type(frame).__module__}.{type(frame).__name__}"
+        raise ValueError(
+            f"from_{engine} takes a {engine.capitalize()} DataFrame, got {kind}. Tables in memory go to from_frame."
+        )
+    dotted = [name for name in frame.columns if engine == SPARK and ("." in name or "`" in name)]
+    if dotted:
+        raise ValueError(
+            f"column {dotted[0]!r}: Spark takes a dot in a name for a field within a field. Rename it: frame.withColumnRenamed({dotted[0]!r}, {dotted[0].replace('.', '_')!r})."
+        )
 
 
 @contextmanager

@@ -36,7 +36,7 @@ def join_on_dask(arrivals: Any, outcomes: Any, asked: JoinColumns) -> Joined:
     again = left[[KEY]].assign(count=1).groupby(KEY)["count"].sum()
     again = again[again > 1]
     total, unmatched, early, same_day, latest, repeated, facts, first_in, first_out, timed_in, timed_out = compute(
-        right[KEY].count(),
+        right[OUTCOME].count(),
         pairs["unmatched"].sum(),
         pairs["early"].sum(),
         (pairs["early"] & (pairs[OUTCOME] // DAY == pairs[ARRIVAL] // DAY)).sum(),
@@ -54,7 +54,7 @@ def join_on_dask(arrivals: Any, outcomes: Any, asked: JoinColumns) -> Joined:
         "repeated": _one(again.reset_index(), repeated),
     }
     lost = total and unmatched == total
-    some = tuple(list(t[KEY].head(MOST_KEYS, npartitions=-1)) if lost else [] for t in (left, right))
+    some = tuple(_known(t[KEY].head(MOST_KEYS, npartitions=-1)) if lost else [] for t in (left, right))
     return Joined(
         left.drop(columns=[FACTS]).merge(first, on=KEY, how="left").drop(columns=[KEY]),
         int(total),
@@ -82,7 +82,11 @@ def _whole(value: Any) -> int | None:
 
 
 def _one(rows: Any, count: Any) -> Any:
-    return rows[KEY].head(1, npartitions=-1).iloc[0] if count else None
+    return _known(rows[KEY].head(1, npartitions=-1))[0] if count else None
+
+
+def _known(keys: Any) -> list[str | None]:
+    return [None if pd.isna(key) else str(key) for key in keys]
 
 
 def _meta(features: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -93,7 +97,7 @@ def _meta(features: pd.DataFrame, name: str) -> pd.DataFrame:
 def _in_pandas(table: pd.DataFrame, work: Any, asked: JoinColumns, partition_info: Any = None) -> pd.DataFrame:
     where = "" if partition_info is None else f"partition {partition_info['number']}"
     found = told_where(work, table, asked, where)
-    kept = [name for name in table.columns if name in found.column_names]
+    kept = [name for name in asked.features if name in found.column_names]
     rest = found.select([name for name in found.column_names if name not in kept]).to_pandas()
     # The features stay as they are; a table that went through Arrow would come back with other types.
     rest[KEY], rest[FACTS] = rest[KEY].astype("str"), rest[FACTS].astype("str")

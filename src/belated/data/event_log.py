@@ -422,6 +422,12 @@ class EventLog:
 
     def without_features(self, *names: str) -> EventLog:
         """The same log without these features; without any, where none is named."""
+        if isinstance(self._frame, ClusterTable) and names:
+            unknown = [name for name in names if name not in self.features]
+            if unknown:
+                raise ValueError(f"the log has no feature {unknown[0]!r}; it has {', '.join(self.features)}.")
+            rest = [name for name in self.features if name not in names]
+            return self._with(self._frame[rest], self._arrival, self._outcome)
         frame = open_table(self._frame, "the log").drop(names).to_native() if names else pa.table({})
         return self._with(frame, self._arrival, self._outcome)
 

@@ -111,9 +111,15 @@ def feature_names(
     if features is None:
         looked_at = [] if outcome_where is None else Condition(outcome_where).columns
         return [name for name in table.columns if name not in {*others, *looked_at}]
+    chosen = chosen_features(features, others)
+    require(table, chosen, what)
+    return chosen
+
+
+def chosen_features(features: Any, others: Sequence[str]) -> list[str]:
+    """The columns that were named, each once; times and keys are none."""
     if isinstance(features, str):
         raise ValueError(f"features={features!r} must be a list of columns, such as [{features!r}].")
-    require(table, features, what)
     used = [name for name in features if name in others]
     if used:
         raise ValueError(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
@@ -27,13 +29,29 @@ from belated.data.durations import DAY
 
 def join_on_spark(arrivals: Any, outcomes: Any, asked: JoinColumns) -> Joined:
     """Arrivals with the first outcome of each."""
+    held: list[Any] = []
+    try:
+        return _joined(arrivals, outcomes, asked, held)
+    except BaseException as error:
+        for frame in held:
+            frame.unpersist()
+        told = re.findall(r"ValueError: (.*)", str(error)) if isinstance(error, PySparkException) else []
+        if told:  # a complaint of ours, from a worker
+            raise ValueError(told[-1].strip()) from None
+        raise
+
+
+def _joined(arrivals: Any, outcomes: Any, asked: JoinColumns, held: list[Any]) -> Joined:
+    def kept(frame: Any) -> Any:
+        held.append(frame.persist())
+        return held[-1]
 
     features = [arrivals.schema[name] for name in asked.features]
-    left = arrivals.mapInArrow(_numbers(arrivals_as_numbers, asked), _schema(features, ARRIVAL)).persist()
+    left = kept(arrivals.mapInArrow(_numbers(arrivals_as_numbers, asked), _schema(features, ARRIVAL)))
     arrived = Facts.agreed(_facts(left), f"of {asked.arrival!r} ")
     theirs = _numbers(outcomes_as_numbers, asked.in_unit_of(arrived))
-    right = outcomes.mapInArrow(theirs, _schema([], OUTCOME)).persist()
-    pairs = right.join(left.select(KEY, ARRIVAL), KEY, "left").persist()
+    right = kept(outcomes.mapInArrow(theirs, _schema([], OUTCOME)))
+    pairs = kept(right.join(left.select(KEY, ARRIVAL), KEY, "left"))
     unmatched, early = pairs.where(f.col(ARRIVAL).isNull()), pairs.where(f.col(OUTCOME) < f.col(ARRIVAL))
     same_day = early.where(f.floor(f.col(OUTCOME) / DAY) == f.floor(f.col(ARRIVAL) / DAY))
     usable = pairs.where(f.col(OUTCOME) >= f.col(ARRIVAL))
@@ -64,7 +82,7 @@ def join_on_spark(arrivals: Any, outcomes: Any, asked: JoinColumns) -> Joined:
         (first_in, first_out),
         (not timed_in, not timed_out),
         (some[0], some[1]),
-        lambda: [frame.unpersist() for frame in (pairs, right, left)],
+        lambda: [frame.unpersist() for frame in held],
     )
 
 

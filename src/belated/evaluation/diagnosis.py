@@ -213,6 +213,8 @@ def diagnose(
     A window of 4.91 days misses 10% of them (95% interval 8% to 12%).
     """
     require_log(log, "diagnose")
+    if log.on_cluster:
+        raise ValueError("a diagnosis wants its rows here: diagnose(log.sample(0.1).collect(), ...), say.")
     limit = None if horizon is None else parse_duration(horizon, "horizon", log.clock)
     reach = None if lookback is None else parse_duration(lookback, "lookback", log.clock)
     snap = log.latest(reach, limit)

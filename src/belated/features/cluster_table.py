@@ -24,7 +24,7 @@ from belated.features.encoder import TableEncoder
 from belated.features.field_encoder import FieldEncoder
 from belated.features.field_matrix import FieldMatrix
 from belated.features.quantiles import weighted_quantiles
-from belated.tables.frames import decoded, open_table, take_rows, to_arrow
+from belated.tables.frames import decoded, kinds_of, open_table, take_rows, to_arrow
 from belated.tables.missing import EMPTY_TEXT, missing_words, words_of
 
 
@@ -57,6 +57,12 @@ class ClusterTable:
             )
             raise ValueError(f"no column {name!r}: {listed}.")
         return by_rows(_numbers_of, self.rows, name)
+
+    def kinds(self) -> dict[str, str]:
+        """Of each column that is text, numbers or booleans, which of them."""
+        if self.encoder is not None:
+            return {name: "number" if name in self.encoder.edges else "text" for name in self.columns}
+        return dict(sorted(add_up(_kinds, self.rows), reverse=True))
 
     @property
     def hashed(self) -> bool:
@@ -144,8 +150,18 @@ def _rows_on(part: Part, rows: Any) -> list[Any]:
     found = here(rows, part)
     if not isinstance(found, FieldMatrix):
         frame = open_table(found, "the table", may_be_empty=True)
-        found = pa.table({name: decoded(to_arrow(frame, name)) for name in frame.columns})
+        found = pa.table({name: _as_here(to_arrow(frame, name)) for name in frame.columns})
     return [(part.index, found)]
+
+
+def _kinds(table: Any) -> set[tuple[str, str]]:
+    return set(kinds_of(table).items()) if len(table) else set()
+
+
+def _as_here(column: Any) -> Any:
+    """Of categories their text, also where they are written as numbers."""
+    plain = decoded(column)
+    return plain.cast(pa.large_string()) if pa.types.is_dictionary(column.type) else plain
 
 
 def _seen(table: Any, columns: list[str], words: list[str], most: int) -> tuple[Any, Any]:

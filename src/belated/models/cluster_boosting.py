@@ -118,6 +118,10 @@ def _home(cluster: Cluster) -> str:
     """An address that every worker can reach, by which it learns its own."""
     client = getattr(cluster, "client", None)
     if client is not None:
+        if str(client.scheduler.address).startswith("inproc"):
+            raise ValueError(
+                "BoostingModel on a cluster needs workers that are processes, since LightGBM has one network in each: Client(processes=True)."
+            )
         return str(client.scheduler.address).split("//")[-1].rsplit(":", 1)[0]
     context = getattr(cluster, "context", None)
     return "127.0.0.1" if context is None else str(context.getConf().get("spark.driver.host", "127.0.0.1"))
