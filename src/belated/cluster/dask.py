@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import dask
-from distributed import Client, get_client, wait
+from distributed import Client, KilledWorker, get_client, wait
 
 from belated.cluster.base import SOURCE, Cluster, Part, Work, add_all, packed, worked
 from belated.extras import how_to_install
@@ -38,7 +38,7 @@ class DaskCluster(Cluster):
                 self.client.submit(add_all, results[k : k + _AT_A_TIME], pure=False)
                 for k in range(0, len(results), _AT_A_TIME)
             ]
-        return add_all(self.client.gather(results))
+        return add_all(self._gathered(results))
 
     def _run_together(self, work: Any, value: Any) -> list[Any]:
         sent, needed = self._sent(work, value)
@@ -51,16 +51,27 @@ class DaskCluster(Cluster):
             self.client.submit(_together, parts, sent, workers=[worker], allow_other_workers=False, pure=False)
             for worker, parts in held.items()
         ]
-        found: list[Any] = self.client.gather(results)
+        found: list[Any] = self._gathered(results)
         return found
 
     def _keep(self, number: int, work: Work, value: Any) -> None:
         parts = self._on_each(_kept, work, value, number)
         wait(parts)
-        for part in parts:
-            if part.status == "error":
-                part.result()  # raises
+        failed = [part for part in parts if part.status == "error"]
+        if failed:
+            self._gathered(failed[:1])  # raises
         self.kept[number] = parts
+
+    def _gathered(self, futures: list[Any]) -> Any:
+        try:
+            return self.client.gather(futures)
+        except KilledWorker as error:
+            memory = self.worker_memory()
+            limit = "" if memory is None else f" of {memory / 2**30:.2g} GiB"
+            raise ValueError(
+                f"workers died again and again at the same partition. Most likely it takes more than the memory{limit} that a worker may use, which is not known before it is "
+                f"there. Cut the table into more partitions (repartition; in Parquet, smaller row groups), or give workers more memory."
+            ) from error
 
     def _drop(self, numbers: list[int]) -> None:
         for number in numbers:
