@@ -50,11 +50,15 @@ class Look:
 
     def expected_since(self, last: int) -> tuple[float, float]:
         """How many outcomes were to be expected after an instant, by the scores, or by what came where that is less; and by now, of rows within the last period's length."""
-        rows, now = self.rows, np.minimum(self.elapsed, self.rows.days)
-        before = np.minimum((last + rows.grid - rows.time) / DAY, rows.days)
-        by_now, by_then = (rows.score * self.scaled.at(ages, 0.0) for ages in (now, before))
-        right = min(1.0, float(self.y.sum()) / max(float(by_now.sum()), 1e-300))
-        return right * float((by_now - by_then).sum()), right * float(by_now[rows.time > rows.now - self.size].sum())
+        rows = self.rows
+        first = int(np.searchsorted(rows.time, rows.now - rows.horizon))  # older rows have shown all they will
+        time, score = rows.time[first:], rows.score[first:]
+        by_now, by_then = (
+            score * self.scaled.at(np.minimum((end - time) / DAY, rows.days), 0.0)
+            for end in (rows.now, last + rows.grid)
+        )
+        right = min(1.0, float(self.y[first:].sum()) / max(float(by_now.sum()), 1e-300))
+        return right * float((by_now - by_then).sum()), right * float(by_now[time > rows.now - self.size].sum())
 
     def _delays_of(self, positive: Bools) -> ScaledDelays:
         shares = seen_shares(self.delay[positive], np.minimum(self.elapsed[positive], self.rows.days))
