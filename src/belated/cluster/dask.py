@@ -30,6 +30,8 @@ class DaskCluster(Cluster):
         super().__init__(len(tables))
         self.rows = [self.client.submit(_part, k, table, pure=False) for k, table in enumerate(tables)]
         self.kept: dict[int, list[Any]] = {}  # a future for each partition
+        # Workers on this machine can be asked without going through the scheduler; others may be out of reach.
+        self.beside = "//127.0.0.1:" in str(getattr(self.client.scheduler, "address", "")) or None
 
     def _run(self, work: Work, value: Any) -> Any:
         results = self._on_each(_worked, work, value, most=_WITH_TASKS // self.partitions)
@@ -64,7 +66,7 @@ class DaskCluster(Cluster):
 
     def _gathered(self, futures: list[Any]) -> Any:
         try:
-            return self.client.gather(futures)
+            return self.client.gather(futures, direct=self.beside)
         except KilledWorker as error:
             memory = self.worker_memory()
             limit = "" if memory is None else f" of {memory / 2**30:.2g} GiB"
