@@ -498,3 +498,7 @@ def test_without_positives_nothing_is_said_of_losses():
     none_there = outcomes.filter(pc.invert(pc.is_in(outcomes["id"], young["id"])))
     last = monitor(scores, none_there, lags=(), **ASK).periods[-1]
     assert last["positive"] == 0 and last["log_loss"] == last["brier"] == [None, None, None]
+    old = scores.filter(pc.less(scores["scored_at"], datetime(2024, 1, 8)))
+    never = outcomes.filter(pc.invert(pc.is_in(outcomes["id"], old["id"])))
+    first = monitor(scores, never, lags=(), **ASK).periods[0]
+    assert first["final"] and first["log_loss"] == [pytest.approx(-np.log1p(-old["p"].to_numpy()).mean()), None, None]

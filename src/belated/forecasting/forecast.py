@@ -229,7 +229,7 @@ def forecast(
         "weeks": made.new.weeks if made.new is not None else None,
         "unit": calendar.unit,
         "arrival_unit": arrived.unit,
-        "cohort": next(name for name, size in UNITS.items() if size >= cohort),
+        "cohort": next((name for name, size in UNITS.items() if size >= cohort), "year"),
         "ahead": span / DAY,
         "levels": [float(level) for level in levels],
         "training_rows": len(rows.y),

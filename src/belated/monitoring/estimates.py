@@ -162,12 +162,17 @@ def _figures(
             return Figure(value, 0.0, None)
         return Figure(value, value * float(np.exp(-z * wide)), value * float(np.exp(z * wide)), wide)
 
+    def lost(alpha: Floats, beta: Floats) -> Figure:
+        """Without positives nothing varies yet: it is known where all labels are in, and nothing can be said before."""
+        value = float((alpha + r * beta).mean())
+        if rate > 0:
+            return plain(value, error(alpha, beta))
+        return Figure(value, None, None) if seen.min() >= 1.0 else NOTHING
+
     found = {
         "rate": positive(rate, error(0.0, 1.0) / rate if rate > 0 else 0.0),
-        "log_loss": NOTHING
-        if not rate > 0
-        else plain(float((zero + r * (one - zero)).mean()), error(zero, one - zero)),
-        "brier": NOTHING if not rate > 0 else plain(float((q**2 + r * (1 - 2 * q)).mean()), error(q**2, 1 - 2 * q)),
+        "log_loss": lost(zero, one - zero),
+        "brier": lost(q**2, 1 - 2 * q),
         "auc": _area(q, r, rate, error, z),
     }
     found = {name: _within(figure, 1.0 if name in ("rate", "auc") else np.inf) for name, figure in found.items()}
