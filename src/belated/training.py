@@ -218,7 +218,7 @@ def _kinds(log: EventLog) -> dict[str, str]:
     """The kind of each feature column; one without a single value counts as text."""
     if isinstance(log.frame, FieldMatrix):
         encoder = log.frame.encoder
-        return {} if encoder is None else {n: "number" if n in encoder.edges else "text" for n in encoder.columns}
+        return {} if encoder is None else encoder.kinds
     if isinstance(log.frame, ClusterTable):
         return dict.fromkeys(log.features, "text") | log.frame.kinds()
     return dict.fromkeys(log.features, "text") | kinds_of(log.frame)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from rich.box import SIMPLE
@@ -10,11 +11,19 @@ from rich.table import Table
 from belated.cli.terminal import out, plain
 
 _MOST = 12  # periods and segments that are shown
-_COLUMNS = {
-    "rate": ("rate expected", "%"),
-    "calibration": ("predicted / actual", "{:.2f}"),
-    "log_loss": ("log loss", "{:.3g}"),
-    "auc": ("ROC AUC", "{:.2f}"),
+
+
+def _share(number: float) -> str:
+    """A percentage with three digits that say something, however small it is."""
+    return f"{100 * number:.3g}%"
+
+
+_RATIO = "{:.2f}".format
+_COLUMNS: dict[str, tuple[str, Callable[[float], str]]] = {
+    "rate": ("rate expected", _share),
+    "calibration": ("predicted / actual", _RATIO),
+    "log_loss": ("log loss", "{:.3g}".format),
+    "auc": ("ROC AUC", _RATIO),
 }
 
 
@@ -29,22 +38,11 @@ def show_monitor(summary: dict[str, Any]) -> None:
         out.print(plain(note), soft_wrap=True)
 
 
-def _figure(value: list[float | None], form: str, between: str = " ") -> str:
-    middle, low, high = (
-        "" if number is None else _share(number) if form == "%" else form.format(number) for number in value
-    )
+def _figure(value: list[float | None], form: Callable[[float], str]) -> str:
+    middle, low, high = ("" if number is None else form(number) for number in value)
     if low and not middle and not high:
         return f"over {low}"
-    return f"{middle}{between}{_ends(low, high, between)}" if low and high else middle
-
-
-def _share(number: float) -> str:
-    """A percentage with three digits that say something, however small it is."""
-    return f"{100 * number:.3g}%"
-
-
-def _ends(low: str, high: str, between: str) -> str:
-    return f"({low} to {high})" if between == " " else f"{low.rstrip('%')} to {high}"
+    return f"{middle}\n{low.rstrip('%')} to {high}" if low and high else middle
 
 
 def _column(table: Table, heading: str, **how: Any) -> None:
@@ -67,7 +65,7 @@ def _periods(summary: dict[str, Any]) -> Table:
         _column(table, heading, justify="right", no_wrap=True)
     for row in periods:
         named = [row["period"], *([plain(str(row["version"]))] if versions else [])]
-        figures = [_figure(row[key], form, "\n") for key, (_, form) in _COLUMNS.items()]
+        figures = [_figure(row[key], form) for key, (_, form) in _COLUMNS.items()]
         style = "bold" if row is summary["judged"] else "dim" if row["final"] else ""
         about = (f"{row['rows']:,}", f"{row['share_in']:.0%}", _share(row["rate_so_far"]))
         table.add_row(*named, *about, *figures, row["delays"], row["final_on"][:10], style=style)
@@ -82,7 +80,7 @@ def _segments(summary: dict[str, Any]) -> Table:
     for heading in ("rows", "labels in", *(name for name, _ in _COLUMNS.values()), "p, for their number"):
         table.add_column(heading, justify="right")
     for row in summary["segments"][:_MOST]:
-        figures = [_figure(row[key], form, "\n") for key, (_, form) in _COLUMNS.items()]
+        figures = [_figure(row[key], form) for key, (_, form) in _COLUMNS.items()]
         style = "bold red" if row["adjusted_p"] < 0.05 else ""
         about = (f"{row['rows']:,}", f"{row['share_in']:.0%}")
         named = (plain(row["segment"]), *([plain(str(row["version"]))] if versions else []))
@@ -97,7 +95,7 @@ def _check(summary: dict[str, Any]) -> Table:
     for row in summary["check"]:
         found, truth = row["oe"], row["oe"]["truth"]
         style = "yellow" if found["inside"] is False else ""
-        said = _figure(found["said"], "{:.2f}")
+        said = _figure(found["said"], _RATIO).replace("\n", ", ")
         known = "" if truth is None else f"{truth:.2f}"
         table.add_row(row["period"], f"{row['lag']:g}", f"{row['share_in']:.0%}", said, known, style=style)
     return table

@@ -147,12 +147,12 @@ class Cluster:
 
 
 def worked(part: Any, work: Callable[[Any, Any], Any], value: Any) -> Any:
-    """What a worker does: run a function, by one thread, since there is a worker for each."""
+    """What a worker does: run a function, by one thread, since there is a worker for each. A complaint names the partition."""
     with threads(0):
         try:
             return work(part, value)
         except ValueError as error:
-            if not isinstance(part, Part) or str(error).startswith("partition "):
+            if not isinstance(part, Part):  # several, of a function that runs in all workers together
                 raise
             raise ValueError(f"partition {part.index}: {error}") from None
 

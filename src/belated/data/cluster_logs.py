@@ -197,10 +197,7 @@ def _read_on(part: Part, value: Any) -> Any:
         others = options["arrival"], options["outcome"]
         chosen = feature_names(options.get("features"), frame, others, "the log", options.get("outcome_where"))
         return frame.select(chosen).to_native(), empty, empty, None
-    try:
-        log = make.from_frame(table, **options)
-    except ValueError as error:
-        raise ValueError(f"partition {part.index}: {error}") from None
+    log = make.from_frame(table, **options)
     arrival, outcome = log.times
     about = {(log.clock, log.zoned, tuple(log.features))}
     return log.frame, arrival, outcome, (Reduced(max, log.until), about, set(log.times_read))

@@ -39,12 +39,8 @@ def ingest_criteo(
         The file.
     out : path
         The folder to write; :meth:`belated.EventLog.open` reads it.
-    n_columns : int
-        Into how many columns values are hashed.
-    seed : int
-        Of the hash.
-    progress : bool
-        Show a progress bar, where somebody looks.
+    n_columns, seed, progress
+        As in :func:`belated.ingest_parquet`.
 
     Examples
     --------

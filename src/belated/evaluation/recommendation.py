@@ -186,11 +186,15 @@ def _short_of_history(backtest: Backtest) -> str:
     )
 
 
+def predicted_and_actual(backtest: Backtest, name: str) -> tuple[Floats, Floats]:
+    """How many positives were predicted at each cut-off, and how many there were."""
+    predicted = np.array([c.p[name].sum() for c in backtest.cutoffs])
+    return predicted, np.array([float(c.y.sum()) for c in backtest.cutoffs])
+
+
 def _predicted_over_actual(backtest: Backtest, name: str) -> float:
-    predicted, actual = (
-        sum(float(v.sum()) for v in some) for some in zip(*((c.p[name], c.y) for c in backtest.cutoffs), strict=True)
-    )
-    return predicted / max(actual, 1e-300)
+    predicted, actual = predicted_and_actual(backtest, name)
+    return float(predicted.sum() / actual.sum())
 
 
 def _cancelling(bl: float, oracle: float, best: str) -> str:

@@ -14,7 +14,7 @@ from belated.data.times import show_instant
 from belated.evaluation.intervals import mean_interval, ratio_interval
 from belated.evaluation.metrics import calibration_by, calibration_curve, gap_closed, scores
 from belated.evaluation.pairs import ORACLE, Pair
-from belated.evaluation.recommendation import losses_by_cutoff, recommend
+from belated.evaluation.recommendation import losses_by_cutoff, predicted_and_actual, recommend
 from belated.typing import Floats
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def score_methods(backtest: Backtest) -> dict[str, dict[str, Any]]:
                 "gap_closed": ratio_interval(losses["bl"] - found, losses["bl"] - losses["oracle"])
                 if bl > oracle
                 else None,
-                "calibration_ratio": ratio_interval(*_predicted_and_actual(backtest, name)),
+                "calibration_ratio": ratio_interval(*predicted_and_actual(backtest, name)),
             },
             "better_than_bl": int((found < losses["bl"]).sum()),
             "model": pair.model_name,
@@ -113,12 +113,6 @@ def score_methods(backtest: Backtest) -> dict[str, dict[str, Any]]:
 def _setting(pair: Pair, value: float | None) -> dict[str, float | None]:
     """What was chosen, by its name."""
     return {} if pair.model.setting is None else {pair.model.setting: value}
-
-
-def _predicted_and_actual(backtest: Backtest, name: str) -> tuple[Floats, Floats]:
-    """How many positives were predicted at each cut-off, and how many there were."""
-    predicted = np.array([c.p[name].sum() for c in backtest.cutoffs])
-    return predicted, np.array([float(c.y.sum()) for c in backtest.cutoffs])
 
 
 def _days_since_cutoff(days: Floats, period: float) -> NDArray[Any]:

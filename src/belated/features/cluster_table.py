@@ -61,7 +61,7 @@ class ClusterTable:
     def kinds(self) -> dict[str, str]:
         """Of each column that is text, numbers or booleans, which of them."""
         if self.encoder is not None:
-            return {name: "number" if name in self.encoder.edges else "text" for name in self.columns}
+            return self.encoder.kinds
         return dict(sorted(add_up(_kinds, self.rows), reverse=True))
 
     @property

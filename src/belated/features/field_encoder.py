@@ -51,6 +51,11 @@ class FieldEncoder:
         self.seed = seed
         self.na = None if na is None else words_of(na)
 
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Of each column, whether it is taken for text or for numbers."""
+        return {name: "number" if name in self.edges else "text" for name in self.columns}
+
     def transform(self, frame: Any) -> FieldMatrix:
         """Hash a pandas, polars or pyarrow table that has these columns; others are ignored."""
         table = open_table(frame, "the table")

@@ -8,6 +8,7 @@ from typing import Any
 from belated.report.drawing import Chart, draw
 from belated.report.forecast_pictures import (
     MOST_GROUPS,
+    ends_before_all_is_final,
     paint_by_arrival,
     paint_by_group,
     paint_by_outcome,
@@ -64,10 +65,9 @@ def _cumulated(summary: dict[str, Any]) -> Chart:
 
 def _by_outcome(summary: dict[str, Any]) -> Chart:
     half, unit = summary["total"]["half_by"], summary["settings"]["unit"]
-    short = summary["settings"]["ahead"] < summary["settings"]["horizon"] * (1 - 1e-12)
     what = (
         f"Half of what comes by {summary['total']['until']}"
-        if short
+        if ends_before_all_is_final(summary)
         else "Half of what has arrived and is still to come"
     )
     title = f"{what} comes by {half}" if half else "Nothing more is expected"

@@ -113,10 +113,15 @@ def paint_by_arrival(axes: Any, summary: dict[str, Any], look: Palette, **style:
     set_time_axis(axes, f"{unit} of arrival", cohorts[0]["name"])
 
 
+def ends_before_all_is_final(summary: dict[str, Any]) -> bool:
+    """Whether the forecast looks less far ahead than the horizon."""
+    settings = summary["settings"]
+    return bool(settings["ahead"] < settings["horizon"] * (1 - 1e-12))
+
+
 def _to_come(summary: dict[str, Any]) -> str:
     """What is to come is all of it, or that by a day."""
-    short = summary["settings"]["ahead"] < summary["settings"]["horizon"] * (1 - 1e-12)
-    return f"to come by {summary['total']['until']}" if short else "still to come"
+    return f"to come by {summary['total']['until']}" if ends_before_all_is_final(summary) else "still to come"
 
 
 def paint_by_group(axes: Any, summary: dict[str, Any], look: Palette, **style: Any) -> None:
@@ -126,7 +131,7 @@ def paint_by_group(axes: Any, summary: dict[str, Any], look: Palette, **style: A
     so_far = np.array([row["so_far"] for row in rows])
     whiskers(axes, place, [row["bands"] for row in rows], so_far, look)
     axes.plot(so_far, place, "o", markersize=5, markerfacecolor=look.paper, color=look.muted, label="so far")
-    label = "in the end" if _to_come(summary) == "still to come" else f"by {summary['total']['until']}"
+    label = f"by {summary['total']['until']}" if ends_before_all_is_final(summary) else "in the end"
     style = {"color": look.accent, "markersize": 6, "label": label, **style}
     axes.plot([row["so_far"] + row["to_come"] for row in rows], place, "o", zorder=4, **style)
     axes.set_xlabel(worth(summary["settings"]), parse_math=False)
