@@ -357,6 +357,8 @@ def test_outcomes_that_end_before_the_arrivals_are_told():
     )
     assert whole.settings["silence"] is None
     assert cut.verdict.startswith("No outcome after 2024-02-2") and "too low" in cut.verdict
+    log = EventLog.from_frame(fed, arrival="arrived", outcome="turned", until=now)
+    assert forecast(log, value="revenue", **ask).settings["silence"] == cut.settings["silence"]
 
 
 def test_groups_that_are_quicker_than_others_get_what_is_theirs():

@@ -60,14 +60,12 @@ class FittedSums:
             low, high = (low, middle) if worth @ come(middle) >= wanted else (middle, high)
         return high
 
-    def expected_since(self, last: int) -> float:
-        """How many outcomes of all rows were to be expected between an instant and now."""
-        gap = (self.calendar.now - last) / DAY
-        if gap <= 0:
-            return 0.0
-        by = self.predictor.from_arrival(self.rows)
-        ages = np.minimum(self.rows.elapsed, self.rows.horizon)
-        return float((by(ages) - by(np.minimum(self.rows.elapsed - gap, self.rows.horizon))).sum())
+    def expected_since(self, last: int) -> tuple[float, float]:
+        """How many outcomes were to be expected between an instant and now, and how many are still to come; counted, whatever they are worth."""
+        gap = max(self.calendar.now - last, 0) / DAY
+        by, rows = self.predictor.from_arrival(self.rows), self.rows
+        now, before = (by(np.minimum(ages, rows.horizon)) for ages in (rows.elapsed, rows.elapsed - gap))
+        return float((now - before).sum()), float(self.predictor.to_come(self.unripe)(rows.horizon).sum())
 
     def off(self, past: list[PastForecast]) -> float:
         """The squared relative error that forecasts of the past had beyond their draws; what they owed to their fits counts as well, to be on the safe side."""

@@ -275,8 +275,7 @@ def _silence(log: EventLog, made: FittedSums) -> str | None:
     last = int(known.max()) if len(known) else now
     at, today = (show_minute(instant, log.clock) for instant in (last, now))
     return silence(
-        made.expected_since(last + log.grid),
-        float(made.sums.at_the_end["total"][0]),
+        *made.expected_since(last + log.grid),
         at,
         today,
         f"If so, this forecast is too low: forecast from then, as_of='{at}' (--as-of).",
