@@ -196,3 +196,12 @@ def test_options_that_do_not_go_together(clicks, tmp_path):
     )
     assert "name a LOG" in refused("describe", "--horizon", "5d")
     assert "--db wants a query" in refused("describe", tmp_path / "log-2024-03-01.csv", "--db", "x.duckdb")
+
+
+def test_a_column_that_is_dropped_cannot_be_asked_for(clicks, tmp_path):
+    clicks.assign(price=1.0, unit_price=2.0).to_csv(tmp_path / "log.csv", index=False)
+    ask = [tmp_path / "log.csv", *NAMED, "--horizon", "10d", "--drop", "unit_price,device"]
+    assert "--group device: --drop leaves that column out" in refused("compare", *ask, "--group", "device")
+    assert "--value unit_price: --drop leaves" in refused("forecast", *ask, "--value", "unit_price")
+    kept = run("forecast", *ask, "--value", "price", "--method", "chain-ladder", "--cutoffs", 0)
+    assert kept.exit_code == 0, kept.stderr

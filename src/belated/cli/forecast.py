@@ -74,10 +74,6 @@ def forecast_command(log: tuple[Path, ...], **options: Any) -> None:
 
     if options["ahead"] is not None:
         parse_duration(options["ahead"], "ahead", "seconds")
-    dropped = [options["drop"], *(one.strip() for one in (options["drop"] or "").split(","))]
-    for name in ("value", "group"):
-        if options[name] is not None and options[name] in dropped:
-            raise ValueError(f"--{name} {options[name]}: --drop leaves that column out. Take it out of --drop.")
     require_installed(options["model"])
     may_draw(options["report"])
     files = (options["report"], options["json_file"], options["csv_file"])

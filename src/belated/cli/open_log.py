@@ -238,6 +238,9 @@ def guess_time(source: Source, role: str, option: str) -> str:
 def _feature_columns(source: Source, taken: set[str | None], options: dict[str, Any], bare: bool) -> list[str]:
     """The feature columns that were named, or all that are left; those to drop are never among them."""
     drop = _names(options["drop"], source)
+    for name in ("value", "group"):
+        if options.get(name) in drop:
+            raise ValueError(f"--{name} {options[name]}: --drop leaves that column out. Take it out of --drop.")
     _require("--drop", drop, source)
     named = [*_names(options["features"], source), *(options["feature"] or ())]
     if named:
