@@ -10,6 +10,7 @@ from rich.table import Table
 
 from belated.cli.terminal import out, plain
 
+_WIDE = 110  # characters, for all columns of a table
 _MOST = 12  # periods and segments that are shown
 
 
@@ -59,16 +60,19 @@ def _periods(summary: dict[str, Any]) -> Table:
         _column(table, "version", overflow="fold")
     for heading in ("rows", "labels in", "rate so far"):
         _column(table, heading, justify="right", no_wrap=True)
-    for heading, _ in _COLUMNS.values():
+    # On a narrow terminal whole numbers of the two that matter most; the page and --json have all.
+    wide = out.width >= _WIDE
+    shown = _COLUMNS if wide else {name: _COLUMNS[name] for name in ("rate", "calibration")}
+    for heading, _ in shown.values():
         _column(table, heading, justify="right")
-    for heading in ("delays", "final on"):
+    for heading in ("delays", "final on") if wide else ():
         _column(table, heading, justify="right", no_wrap=True)
     for row in periods:
         named = [row["period"], *([plain(str(row["version"]))] if versions else [])]
-        figures = [_figure(row[key], form) for key, (_, form) in _COLUMNS.items()]
+        figures = [_figure(row[key], form) for key, (_, form) in shown.items()]
         style = "bold" if row is summary["judged"] else "dim" if row["final"] else ""
         about = (f"{row['rows']:,}", f"{row['share_in']:.0%}", _share(row["rate_so_far"]))
-        table.add_row(*named, *about, *figures, row["delays"], row["final_on"][:10], style=style)
+        table.add_row(*named, *about, *figures, *((row["delays"], row["final_on"][:10]) if wide else ()), style=style)
     return table
 
 

@@ -276,7 +276,12 @@ def _why(
             f"Use {best}, with care: at one past cut-off its log loss is {own:.4f} ({known}), the lowest of {len(fit.names)}. The best of "
             f"several looks better than it is, and one cut-off cannot say by how much: take three or more."
         )
-    text = f"Use {best}: {past} its log loss is {own:.4f} ({known}), the lowest of {len(fit.names)}. {_achieved(fit, bl, closed, interval)}"
+    use = (
+        f"Use {best}"
+        if fit.achieved.mean() < bl.mean()
+        else f"{best} is not shown to beat bl, so keep bl until there is more data"
+    )
+    text = f"{use}: {past} its log loss is {own:.4f} ({known}), the lowest of {len(fit.names)}. {_achieved(fit, bl, closed, interval)}"
     if sure is None:
         text += " With two cut-offs nobody can say how sure that is: take three or more."
     elif sure < _SURE:

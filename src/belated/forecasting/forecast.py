@@ -189,7 +189,7 @@ def forecast(
     now = log.until if as_of is None else parse_instant(as_of, "as_of", log.clock)
     if not log.first <= now <= log.until:
         raise ValueError(
-            f"as_of={as_of!r} is outside the log, which runs from {show_instant(log.first, log.clock)} to {show_instant(log.until, log.clock)}."
+            f"as_of={as_of!r} is outside the log, which runs from {show_instant(log.first, log.clock)} to {show_instant(log.until, log.clock)}. Take a time in between."
         )
     reach = now - log.first if lookback is None else parse_duration(lookback, "lookback", log.clock)
     span = limit if ahead is None else parse_duration(ahead, "ahead", log.clock)

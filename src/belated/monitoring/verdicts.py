@@ -116,7 +116,7 @@ _DELAYS = {
 
 def _sentence(judged: Period) -> str:
     p = judged.plain
-    labels = "all labels in" if judged.estimate.final else f"{p['share_in']:.0%} of labels in"
+    labels = "all labels in" if judged.estimate.final else f"{min(p['share_in'], 0.99):.0%} of labels in"
     version = f" (version {p['version']})" if p["version"] else ""
     return f"From {p['period']} to {p['end']}{version}: {finding(p)}, with {labels}; {_DELAYS[p['delays']]}."
 
