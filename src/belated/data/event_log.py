@@ -513,7 +513,7 @@ class EventLog:
         if not first <= now <= self._until:
             raise ValueError(
                 f"as_of={as_of!r} is outside the log, which runs from {show_instant(first, self._clock)} to "
-                f"{show_instant(self._until, self._clock)}. If the log is known to reach further, say so: until= when making it (--until)."
+                f"{show_instant(self._until, self._clock)}. If the log is known to reach further, pass until= when making it (--until)."
             )
         reach = NEVER if lookback is None else parse_duration(lookback, "lookback", self._clock)
         limit = None if horizon is None else parse_duration(horizon, "horizon", self._clock)
